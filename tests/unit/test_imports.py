@@ -1,0 +1,226 @@
+"""Imports point one way: cli → table → spark → formats → rewrite → sieve → predicate.
+
+The rooms are read from the source, so that a wrong import fails here also where it would happen to work.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "tamis"
+
+ORDER = ("cli", "table", "spark", "formats", "rewrite", "sieve", "predicate")
+
+# Which rooms a room may import beside itself. "" is the package's own __init__, where the version is.
+ALLOWED: dict[str, frozenset[str]] = {
+    room: frozenset(ORDER[place + 1 :]) | {"errors"} for place, room in enumerate(ORDER)
+}
+ALLOWED["cli"] |= {"explain", ""}
+ALLOWED["table"] |= {"explain"}
+ALLOWED["explain"] = frozenset({"sieve", "errors"})
+ALLOWED["errors"] = frozenset()
+ALLOWED[""] = frozenset({"table", "predicate", "sieve", "errors"})
+ALLOWED["__main__"] = frozenset({"cli"})
+
+PURE = frozenset({"predicate", "sieve", "rewrite"})
+"""Rooms that compute on Arrow alone: no I/O, no Spark, no format library."""
+
+ENGINES = frozenset(
+    {"pyspark", "py4j", "pyiceberg", "pypaimon", "deltalake", "datafusion", "fsspec", "pandas"}
+)
+
+OUTSIDE = frozenset(
+    {
+        *(
+            "asyncio",
+            "glob",
+            "http",
+            "io",
+            "multiprocessing",
+            "os",
+            "pathlib",
+            "requests",
+            "shutil",
+            "socket",
+        ),
+        *("sqlite3", "ssl", "subprocess", "tempfile", "urllib"),
+        *("pyarrow.csv", "pyarrow.dataset", "pyarrow.feather", "pyarrow.flight", "pyarrow.fs"),
+        *("pyarrow.orc", "pyarrow.parquet"),
+    }
+)
+"""Modules that reach files, processes or the network."""
+
+IMPURE = ENGINES | OUTSIDE
+
+LAZY: dict[tuple[str, str], str] = {
+    ("table.py", "tamis.spark"): "a job was told to run: only then is there a need for Spark",
+    ("sieve/funnel.py", "tamis.explain"): "a plan explains itself, and explain/ is built on plans",
+    ("predicate/parse.py", "sqlglot"): "a third of a second that a plan without SQL text need not pay",
+    ("cli/*.py", "*"): "a command loads what it needs when it runs: --version and --help answer at once",
+    ("formats/*.py", "datafusion"): "more than a second that only reading Avro metadata needs",
+    ("formats/*.py", "pyiceberg"): "an optional extra: missing, its error names the cure",
+    ("formats/*.py", "pypaimon"): "an optional extra: missing, its error names the cure",
+}
+"""(file, module) pairs that may be imported inside a function, each with its reason."""
+
+LAZY_BACKWARDS = frozenset({("sieve/funnel.py", "tamis.explain")})
+"""Lazy imports that may also point against the order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported module, as an absolute name, and where."""
+
+    module: str
+    line: int
+    lazy: bool
+
+
+def imports_of(source: str, path: str) -> Iterator[Import]:
+    """Every module that the file at path (relative to the package) imports, names resolved to modules."""
+    package = ["tamis", *Path(path).parent.parts]
+
+    def walk(node: ast.AST, *, lazy: bool) -> Iterator[Import]:
+        match node:
+            case ast.Import(names=names):
+                for name in names:
+                    yield Import(name.name, node.lineno, lazy)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                parents = package[: len(package) - level + 1] if level else []
+                base = ".".join([*parents, *([module] if module else [])])
+                for name in names:
+                    # `from tamis import sieve` names a room, `from tamis import __version__` does not.
+                    room = base == "tamis" and name.name in ALLOWED
+                    submodule = base == "pyarrow" and f"{base}.{name.name}" in IMPURE
+                    yield Import(f"{base}.{name.name}" if room or submodule else base, node.lineno, lazy)
+            case _:
+                inside = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+                for child in ast.iter_child_nodes(node):
+                    yield from walk(child, lazy=inside)
+
+    yield from walk(ast.parse(source, path), lazy=False)
+
+
+def faults_of(source: str, path: str) -> list[str]:
+    """What is wrong with the imports of the file at path, a line each; empty if nothing is."""
+    faults = []
+    here = _room(("tamis", *Path(path).with_suffix("").parts))
+    if here not in ALLOWED:
+        return [f"{path}: {here!r} is no room: give it a place in ALLOWED"]
+    for found in imports_of(source, path):
+        where = f"{path}:{found.line}: {here or 'tamis/__init__'}"
+        if found.lazy and not _listed(LAZY, path, found.module):
+            faults.append(f"{where} imports {found.module} inside a function, and LAZY does not allow it")
+        if found.module.split(".")[0] == "tamis":
+            there = _room(tuple(found.module.split(".")))
+            backwards = found.lazy and _listed(LAZY_BACKWARDS, path, found.module)
+            if there != here and there not in ALLOWED[here] and not backwards:
+                faults.append(f"{where} must not import {found.module}")
+        elif here in PURE and _under(found.module, IMPURE):
+            faults.append(f"{where} is pure and must not import {found.module}")
+    return faults
+
+
+def _room(module: tuple[str, ...]) -> str:
+    inside = [part for part in module[1:] if part != "__init__"]
+    return inside[0] if inside else ""
+
+
+def _under(module: str, roots: frozenset[str]) -> bool:
+    return any(module == root or module.startswith(f"{root}.") for root in roots)
+
+
+def _listed(pairs: dict[tuple[str, str], str] | frozenset[tuple[str, str]], path: str, module: str) -> bool:
+    return any(
+        fnmatch(path, pattern) and (root == "*" or _under(module, frozenset({root})))
+        for pattern, root in pairs
+    )
+
+
+FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_file_imports_only_what_its_room_may(path: str) -> None:
+    assert faults_of((SOURCE / path).read_text(encoding="utf-8"), path) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("sieve/judge.py", "from tamis.formats import iceberg"),
+        ("sieve/judge.py", "from ..formats.iceberg import manifest"),
+        ("sieve/judge.py", "from tamis import table"),
+        ("sieve/judge.py", "import os.path"),
+        ("sieve/judge.py", "from pyarrow import fs, compute"),
+        ("sieve/judge.py", "import pyarrow.parquet as pq"),
+        ("sieve/judge.py", "from tamis.explain import text"),
+        ("sieve/judge.py", "if TYPE_CHECKING:\n    from pyspark.sql import DataFrame"),
+        ("sieve/judge.py", "def f():\n    import math"),
+        ("sieve/funnel.py", "from tamis.explain import text"),
+        ("predicate/nodes.py", "from tamis.sieve.domain import Domain"),
+        ("formats/delta/log.py", "from tamis.spark import read"),
+        ("formats/delta/log.py", "class A:\n    def f(self):\n        from tamis import sieve"),
+        ("explain/text.py", "from tamis.rewrite.plan import Plan"),
+        ("errors.py", "import tamis.predicate"),
+        ("__init__.py", "from tamis.spark import read"),
+        ("__init__.py", "from .cli import main"),
+        ("cellar.py", ""),
+    ],
+)
+def test_wrong_import_is_found(path: str, source: str) -> None:
+    """A guard that cannot fail guards nothing."""
+    assert len(faults_of(source, path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("sieve/judge.py", "import pyarrow.compute as pc\nfrom tamis.predicate import nodes"),
+        (
+            "sieve/judge.py",
+            "from . import domain\nfrom .domain import Domain\nfrom tamis.errors import BindError",
+        ),
+        ("sieve/funnel.py", "def explain(self):\n    from tamis.explain import text"),
+        ("table.py", "def run(self):\n    from tamis.spark import read"),
+        ("table.py", "from tamis.formats import detect\nfrom tamis.explain import text"),
+        ("spark/read.py", "from pyspark.sql import DataFrame\nfrom tamis.sieve import funnel"),
+        ("formats/iceberg/manifest.py", "def read():\n    import datafusion"),
+        (
+            "cli/plan.py",
+            "import tamis\ndef plan():\n    from tamis.table import Table\n    import rich.table",
+        ),
+        ("__init__.py", "from tamis.table import open\nfrom tamis.predicate import col"),
+        ("__main__.py", "from tamis.cli import main"),
+    ],
+)
+def test_right_import_is_let_through(path: str, source: str) -> None:
+    assert faults_of(source, path) == []
+
+
+def test_importing_tamis_loads_no_engine() -> None:
+    """Planning needs no Spark, no JVM and no format library; datafusion is loaded when Avro is read."""
+    loaded = _modules_after("import tamis")
+    assert "tamis" in loaded
+    assert not loaded & (ENGINES - {"datafusion"})
+
+
+def test_importing_tamis_does_not_load_datafusion() -> None:
+    """It costs more than everything else together, and only Avro metadata needs it."""
+    assert "datafusion" not in _modules_after("import tamis")
+
+
+def test_command_line_loads_no_engine() -> None:
+    assert not _modules_after("import tamis.cli") & ENGINES
+
+
+def _modules_after(statement: str) -> set[str]:
+    program = f"{statement}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
