@@ -1,5 +1,39 @@
-"""Which files of a lakehouse table a query, a join, a rewrite or a DELETE has to touch, and why."""
+"""tamis, a fine sieve: which files of a lakehouse table a query, a join, a rewrite or a DELETE has to touch, and why.
+
+Names are loaded when they are first used: `import tamis` costs next to nothing, and never starts a JVM.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tamis.predicate.build import col
+    from tamis.sieve.partitions import FilterStats, PartitionKey
+    from tamis.sieve.plan import PlanStats, ScanPlan
+    from tamis.sieve.runtime import RuntimeFilter
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["__version__"]
+__all__ = ["FilterStats", "PartitionKey", "PlanStats", "RuntimeFilter", "ScanPlan", "__version__", "col"]
+
+_HOMES = {
+    "FilterStats": "tamis.sieve.partitions",
+    "PartitionKey": "tamis.sieve.partitions",
+    "PlanStats": "tamis.sieve.plan",
+    "RuntimeFilter": "tamis.sieve.runtime",
+    "ScanPlan": "tamis.sieve.plan",
+    "col": "tamis.predicate.build",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The public name, from the module where it lives."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

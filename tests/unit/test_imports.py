@@ -31,9 +31,7 @@ ALLOWED["__main__"] = frozenset({"cli"})
 PURE = frozenset({"predicate", "sieve", "rewrite"})
 """Rooms that compute on Arrow alone: no I/O, no Spark, no format library."""
 
-ENGINES = frozenset(
-    {"pyspark", "py4j", "pyiceberg", "pypaimon", "deltalake", "datafusion", "fsspec", "pandas"}
-)
+ENGINES = frozenset({"pyspark", "py4j", "pyiceberg", "pypaimon", "deltalake", "datafusion", "fsspec", "pandas"})
 
 OUTSIDE = frozenset(
     {
@@ -60,8 +58,7 @@ IMPURE = ENGINES | OUTSIDE
 
 LAZY: dict[tuple[str, str], str] = {
     ("table.py", "tamis.spark"): "a job was told to run: only then is there a need for Spark",
-    ("sieve/funnel.py", "tamis.explain"): "a plan explains itself, and explain/ is built on plans",
-    ("predicate/parse.py", "sqlglot"): "a third of a second that a plan without SQL text need not pay",
+    ("sieve/plan.py", "tamis.explain"): "a plan explains itself, and explain/ is built on plans",
     ("cli/*.py", "*"): "a command loads what it needs when it runs: --version and --help answer at once",
     ("formats/*.py", "datafusion"): "more than a second that only reading Avro metadata needs",
     ("formats/*.py", "pyiceberg"): "an optional extra: missing, its error names the cure",
@@ -69,7 +66,7 @@ LAZY: dict[tuple[str, str], str] = {
 }
 """(file, module) pairs that may be imported inside a function, each with its reason."""
 
-LAZY_BACKWARDS = frozenset({("sieve/funnel.py", "tamis.explain")})
+LAZY_BACKWARDS = frozenset({("sieve/plan.py", "tamis.explain")})
 """Lazy imports that may also point against the order."""
 
 
@@ -138,8 +135,7 @@ def _under(module: str, roots: frozenset[str]) -> bool:
 
 def _listed(pairs: dict[tuple[str, str], str] | frozenset[tuple[str, str]], path: str, module: str) -> bool:
     return any(
-        fnmatch(path, pattern) and (root == "*" or _under(module, frozenset({root})))
-        for pattern, root in pairs
+        fnmatch(path, pattern) and (root == "*" or _under(module, frozenset({root}))) for pattern, root in pairs
     )
 
 
@@ -187,7 +183,7 @@ def test_wrong_import_is_found(path: str, source: str) -> None:
             "sieve/judge.py",
             "from . import domain\nfrom .domain import Domain\nfrom tamis.errors import BindError",
         ),
-        ("sieve/funnel.py", "def explain(self):\n    from tamis.explain import text"),
+        ("sieve/plan.py", "def explain(self):\n    from tamis.explain import text"),
         ("table.py", "def run(self):\n    from tamis.spark import read"),
         ("table.py", "from tamis.formats import detect\nfrom tamis.explain import text"),
         ("spark/read.py", "from pyspark.sql import DataFrame\nfrom tamis.sieve import funnel"),

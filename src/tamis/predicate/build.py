@@ -1,0 +1,267 @@
+"""Conditions in Python: `col("ts") >= datetime(2024, 1, 15)`.
+
+An expression wraps a node; nothing is looked up until it is bound. A Python value has one SQL type, the one that
+Spark would give it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import NoReturn
+from uuid import UUID
+
+import pyarrow as pa
+
+from tamis.errors import BindError
+from tamis.predicate.nodes import (
+    And,
+    Call,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Operator,
+    Or,
+    Ref,
+    StartsWith,
+    Term,
+)
+from tamis.predicate.render import render
+
+__all__ = ["ColumnExpression", "Expression", "col", "literal"]
+
+MAX_DIGITS = 38
+"""The most digits of a decimal in Spark."""
+DATE_TRUNC_UNITS = (
+    *("year", "quarter", "month", "week", "day", "hour", "minute", "second"),
+    *("millisecond", "microsecond"),
+)
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """A condition: combine it with `&`, `|` and `~`."""
+
+    node: Node
+
+    def __and__(self, other: Expression) -> Expression:
+        return Expression(And((*_operands(self, And), *_operands(other, And))))
+
+    def __or__(self, other: Expression) -> Expression:
+        return Expression(Or((*_operands(self, Or), *_operands(other, Or))))
+
+    def __invert__(self) -> Expression:
+        return Expression(Not(self.node))
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"the condition {render(self.node)} is neither true nor false by itself: combine conditions with &, | "
+            "and ~ in place of and, or and not, with brackets around each; write a < x < b as (x > a) & (x < b)."
+        )
+
+    def __str__(self) -> str:
+        return render(self.node)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnExpression(Expression):
+    """A column, or a function of one: compare it, or take it as a condition if it is boolean."""
+
+    node: Term
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override] # a condition, as in every such builder
+        return self._compare("=", other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override] # as __eq__
+        return self._compare("!=", other)
+
+    __hash__ = None  # type: ignore[assignment] # what == does not compare cannot be a key
+
+    def __lt__(self, other: object) -> Expression:
+        return self._compare("<", other)
+
+    def __le__(self, other: object) -> Expression:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: object) -> Expression:
+        return self._compare(">", other)
+
+    def __ge__(self, other: object) -> Expression:
+        return self._compare(">=", other)
+
+    def eq_null_safe(self, other: object) -> Expression:
+        """Equal, or both NULL: never itself unknown."""
+        return self._compare("<=>", other)
+
+    def isin(self, values: Iterable[object]) -> Expression:
+        """Equal to one of the values. Of no value at all: false, also for NULL, as in Spark."""
+        if isinstance(values, (str, bytes)):
+            raise TypeError(f"isin() takes a list of values, and {values!r} is one: write isin([{values!r}])")
+        literals = tuple(literal(value) for value in values)
+        return Expression(In(self.node, literals) if literals else Constant(value=False))
+
+    def is_null(self) -> Expression:
+        """NULL, or in a struct that is NULL."""
+        return Expression(IsNull(self.node))
+
+    def is_not_null(self) -> Expression:
+        """Not NULL."""
+        return Expression(Not(IsNull(self.node)))
+
+    def between(self, low: object, high: object) -> Expression:
+        """At least low and at most high."""
+        return (self >= low) & (self <= high)
+
+    def startswith(self, prefix: str | bytes) -> Expression:
+        """A string or binary that begins with the prefix."""
+        return Expression(StartsWith(self.node, literal(prefix)))
+
+    def like(self, pattern: str, escape: str = "\\") -> Expression:
+        """A string that matches a pattern: `%` is any text, `_` any character."""
+        if len(escape) != 1:
+            raise TypeError(f"the escape of like() is one character, not {escape!r}")
+        return Expression(Like(self.node, pattern, escape))
+
+    def date(self) -> ColumnExpression:
+        """The day of a timestamp, in the session's time zone."""
+        return ColumnExpression(Call("date", self.node))
+
+    def year(self) -> ColumnExpression:
+        """The year of a date or timestamp."""
+        return ColumnExpression(Call("year", self.node))
+
+    def date_trunc(self, unit: str) -> ColumnExpression:
+        """The start of the year, quarter, month, week, day, hour, minute, … that a timestamp is in."""
+        if unit.lower() not in DATE_TRUNC_UNITS:
+            raise TypeError(f"date_trunc() knows no unit {unit!r}: it takes one of {', '.join(DATE_TRUNC_UNITS)}")
+        return ColumnExpression(Call("date_trunc", self.node, unit.lower()))
+
+    def left(self, length: int) -> ColumnExpression:
+        """The first so many characters of a string."""
+        if length <= 0:
+            raise TypeError(f"left() takes a length of at least 1, not {length}")
+        return ColumnExpression(Call("left", self.node, length))
+
+    def _compare(self, operator: Operator, other: object) -> Expression:
+        if isinstance(other, ColumnExpression):
+            sql = f"{render(self.node)} {operator} {render(other.node)}"
+            columns = dict.fromkeys((_column(self.node), _column(other.node)))
+            return Expression(Opaque(sql, tuple(columns)))
+        return Expression(Compare(operator, self.node, literal(other)))
+
+
+def col(name: str, *fields: str) -> ColumnExpression:
+    """A column by its name, or a struct's field by its path.
+
+    A single string is split at its dots, but for those in backticks: col("a.b") is col("a", "b"), and col("`a.b`")
+    is the column whose name has a dot.
+
+    >>> str((col("ts") >= date(2024, 1, 15)) & col("region").isin(["eu", "uk"]))
+    "ts >= date '2024-01-15' AND region IN ('eu', 'uk')"
+    """
+    return ColumnExpression(Ref((name, *fields) if fields else _split(name)))
+
+
+def literal(value: object) -> Literal:
+    """A Python value and the SQL type that Spark gives it; BindError if there is none."""
+    match value:
+        case None:
+            return Literal(None, pa.null())
+        case bool():
+            return Literal(value, pa.bool_())
+        case int():
+            return _int(value)
+        case float():
+            return Literal(float(value), pa.float64())
+        case Decimal():
+            return _decimal(value)
+        case str():
+            return Literal(str(value), pa.string())
+        case bytes() | bytearray():
+            return Literal(bytes(value), pa.binary())
+        case UUID():
+            return Literal(value, pa.uuid())
+        case datetime() if not getattr(value, "nanosecond", 0):
+            return Literal(value, pa.timestamp("us", None if value.tzinfo is None else "UTC"))
+        case date() if not isinstance(value, datetime):
+            return Literal(value, pa.date32())
+        case time(tzinfo=None):
+            return Literal(value, pa.time64("us"))
+    raise _unsupported(value, "bool, int, float, Decimal, str, bytes, date, datetime, time, UUID or None")
+
+
+def _int(value: int) -> Literal:
+    for type_ in (pa.int32(), pa.int64()):
+        most = 1 << type_.bit_width - 1
+        if -most <= value < most:
+            return Literal(int(value), type_)
+    if abs(value) >= 10**MAX_DIGITS:
+        raise _unsupported(value, f"a number of at most {MAX_DIGITS} digits")
+    return _decimal(Decimal(value))
+
+
+def _decimal(value: Decimal) -> Literal:
+    """A decimal with just the digits that it has: Decimal("1.50") is a decimal(3, 2)."""
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent > MAX_DIGITS:
+        raise _unsupported(value, f"a number of at most {MAX_DIGITS} digits")
+    whole = Decimal(int(value)) if exponent > 0 else value
+    digits, scale = int("".join(map(str, whole.as_tuple().digits))), max(-exponent, 0)
+    precision = max(len(str(digits)), scale)
+    if precision > MAX_DIGITS:
+        raise _unsupported(value, f"a number of at most {MAX_DIGITS} digits")
+    return Literal(whole, pa.decimal128(precision, scale))
+
+
+def _unsupported(value: object, expected: str) -> BindError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else f"{shown[:79]}…"  # noqa: PLR2004 - a line
+    return BindError(
+        f"cannot compare with {shown}, a {type(value).__module__}.{type(value).__qualname__}: pass {expected}.",
+        column="",
+        nearest=(),
+        value=value,
+    )
+
+
+def _operands(expression: object, kind: type[And | Or]) -> tuple[Node, ...]:
+    if not isinstance(expression, Expression):
+        raise TypeError(f"& and | combine conditions, and {expression!r} is none: put brackets around comparisons")
+    node = expression.node
+    return node.operands if isinstance(node, kind) else (node,)
+
+
+def _column(term: Term) -> Ref:
+    while isinstance(term, Call):
+        term = term.term
+    return term
+
+
+def _split(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name; dots in backticks are part of a name, and `` is a backtick."""
+    parts: list[str] = []
+    place = 0
+    while True:
+        found = _PART.match(name, place)
+        if found is None or (found.end() < len(name) and name[found.end()] != "."):
+            raise BindError(
+                f"cannot read the column name {name!r}. Write it as a.b.c, with backticks around a part that has "
+                'dots or backticks, or give the parts one by one: col("a", "b").',
+                column=name,
+                nearest=(),
+            )
+        parts.append(found[1].replace("``", "`") if found[1] else found[2])
+        if found.end() == len(name):
+            return tuple(parts)
+        place = found.end() + 1

@@ -1,0 +1,203 @@
+"""Casts of literals, where Spark's answer is certain whatever the session.
+
+Law: a cast is done only if it succeeds, and in one way, with and without ANSI rules. Text under a date, time or
+timestamp type stays text: it is read when the predicate is bound, in the session's time zone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+
+import pyarrow as pa
+from pyarrow import types as pt
+from sqlglot import exp
+
+from tamis.predicate.nodes import Literal
+from tamis.predicate.times import parse_date, parse_moment, parse_time
+
+__all__ = ["MAX_DIGITS", "ZONED", "cast", "decimal_literal", "int_literal", "target", "to_float32"]
+
+MAX_DIGITS = 38
+"""The most digits of a decimal in Spark, and in Arrow's decimal128."""
+ZONED, WALL = pa.timestamp("us", "UTC"), pa.timestamp("us")
+
+_Type = exp.DataType.Type
+_TYPES = {
+    _Type.BOOLEAN: pa.bool_(),
+    _Type.TINYINT: pa.int8(),
+    _Type.SMALLINT: pa.int16(),
+    _Type.INT: pa.int32(),
+    _Type.BIGINT: pa.int64(),
+    _Type.FLOAT: pa.float32(),
+    _Type.DOUBLE: pa.float64(),
+    _Type.TEXT: pa.string(),
+    _Type.BINARY: pa.binary(),
+    _Type.DATE: pa.date32(),
+    _Type.TIME: pa.time64("us"),
+    _Type.TIMESTAMP: ZONED,
+    _Type.TIMESTAMPTZ: ZONED,
+    _Type.TIMESTAMPLTZ: ZONED,
+    _Type.TIMESTAMPNTZ: WALL,
+}
+_INT_TEXT = re.compile(r"[+-]?[0-9]{1,40}")
+_NUMBER_TEXT = re.compile(r"[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+_SPECIAL_FLOATS = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
+_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
+_SPECIAL_DAYS = {"now", "today", "yesterday", "tomorrow", "epoch"}
+_WIDE = Context(prec=4 * MAX_DIGITS)
+_FLOAT32_NORMAL = 2.0**-126
+_BELOW_FLOAT32, _HALF_FLOAT32 = (1 << 29) - 1, 1 << 28
+"""The 29 bits that a double's fraction has beyond a float's, and the first of them."""
+
+
+def target(type_: exp.DataType) -> pa.DataType | None:
+    """The Arrow type of a SQL type; None for those that no literal here has."""
+    if type_.this is _Type.DECIMAL:
+        sizes = [int(size.name) for size in type_.expressions if size.name.isdecimal()]
+        precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
+        return pa.decimal128(precision, scale) if scale <= precision <= MAX_DIGITS and precision else None
+    return None if type_.expressions else _TYPES.get(type_.this)
+
+
+def cast(literal: Literal | None, type_: pa.DataType | None, *, typed: bool = False) -> Literal | None:
+    """The literal as a value of type_; None if that may fail, or depends on when and where Spark runs.
+
+    typed says that it was written as `DATE '…'`: Spark refuses such a text if it is malformed, so that it is kept
+    for bind to do the same.
+    """
+    if literal is None or type_ is None:
+        return None
+    value = literal.value
+    if value is None:
+        return Literal(None, type_)
+    if literal.type == type_:
+        return literal
+    match value:
+        case str() if literal.type == pa.string():
+            return _from_text(value, type_, typed=typed) if _is_temporal(type_) or not typed else None
+        case bool():
+            return _from_bool(value, type_)
+        case int() | Decimal():
+            return _from_exact(value, type_)
+        case float():
+            return _from_float(value, type_)
+    return None
+
+
+def int_literal(value: int, type_: pa.DataType) -> Literal | None:
+    """A literal of an integer type; None if it overflows."""
+    most = 1 << type_.bit_width - 1
+    return Literal(value, type_) if -most <= value < most else None
+
+
+def decimal_literal(value: Decimal, precision: int | None = None, scale: int | None = None) -> Literal | None:
+    """A decimal rounded half up to a type's scale, or with just the digits that it has; None if it overflows.
+
+    >>> decimal_literal(Decimal("0.05")).type, decimal_literal(Decimal("1.239"), 10, 2).value
+    (Decimal128Type(decimal128(2, 2)), Decimal('1.24'))
+    """
+    own = -int(value.as_tuple().exponent)
+    scale = max(own, 0) if scale is None else scale
+    try:
+        rounded = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
+    except InvalidOperation:
+        return None
+    digits = max(len(str(abs(int(rounded.scaleb(scale, _WIDE))))), scale)
+    precision = max(digits, 1) if precision is None else precision
+    if digits > precision or not scale <= precision <= MAX_DIGITS:
+        return None
+    return Literal(rounded, pa.decimal128(precision, scale))
+
+
+def to_float32(value: float) -> float | None:
+    """The float nearest to the number that value was read from; None if a double is too coarse to tell."""
+    if math.isfinite(value) and value:
+        (bits,) = struct.unpack(">Q", struct.pack(">d", value))
+        # A double halfway between two floats may itself be rounded: then the text decides, not the double.
+        if abs(value) < _FLOAT32_NORMAL or bits & _BELOW_FLOAT32 == _HALF_FLOAT32:
+            return None
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return None
+
+
+def _from_text(text: str, type_: pa.DataType, *, typed: bool) -> Literal | None:
+    if _is_temporal(type_):
+        return Literal(text, type_) if _readable(text, type_, typed=typed) else None
+    if type_ == pa.binary():
+        return Literal(text.encode(), type_)
+    stripped = text.strip(" ")
+    word = stripped.lower()
+    if pt.is_boolean(type_):
+        return Literal(word in _TRUE, type_) if word in _TRUE | _FALSE else None
+    if pt.is_integer(type_):
+        return int_literal(int(stripped), type_) if _INT_TEXT.fullmatch(stripped) else None
+    if pt.is_floating(type_) and word in _SPECIAL_FLOATS:
+        return Literal(float(word), type_)
+    if not _NUMBER_TEXT.fullmatch(stripped):
+        return None
+    if pt.is_decimal(type_):
+        return _from_exact(Decimal(stripped), type_)
+    return _float_literal(float(stripped), type_)
+
+
+def _is_temporal(type_: pa.DataType) -> bool:
+    return bool(pt.is_date32(type_) or pt.is_timestamp(type_) or pt.is_time(type_))
+
+
+def _readable(text: str, type_: pa.DataType, *, typed: bool) -> bool:
+    """Whether bind may read the text: always one value, or surely none."""
+    stripped = text.strip().lower()
+    if any(stripped.startswith(special) for special in _SPECIAL_DAYS):
+        return False
+    if pt.is_date32(type_):
+        return typed or parse_date(text) is not None
+    if pt.is_time(type_):
+        return typed or parse_time(text) is not None
+    # A time of day alone is today's; a date with an hour alone is read by Spark, not by bind.
+    return parse_moment(text) is not None or (typed and re.match(r"[+-]?\d|t", stripped) is None)
+
+
+def _from_bool(value: bool, type_: pa.DataType) -> Literal | None:  # noqa: FBT001 - SQL's value
+    if pt.is_string(type_):
+        return Literal(str(value).lower(), type_)
+    return Literal(int(value), type_) if pt.is_integer(type_) else None
+
+
+def _from_exact(value: int | Decimal, type_: pa.DataType) -> Literal | None:
+    if pt.is_decimal(type_):
+        return decimal_literal(Decimal(value), type_.precision, type_.scale)
+    if pt.is_boolean(type_):
+        return Literal(value != 0, type_)
+    if pt.is_string(type_):
+        return Literal(f"{value:f}" if isinstance(value, Decimal) else str(value), type_)
+    if pt.is_integer(type_):
+        return int_literal(int(value), type_) if value == int(value) else None
+    if pt.is_floating(type_):
+        found = _float_literal(float(value), type_)
+        # Java rounds a decimal's text once, as Python does; a long that needs rounding is left to Spark.
+        exact = found is None or isinstance(value, Decimal) or found.value == value
+        return found if exact else None
+    return None
+
+
+def _from_float(value: float, type_: pa.DataType) -> Literal | None:
+    if pt.is_float64(type_):
+        return Literal(value, type_)
+    if pt.is_float32(type_):
+        narrow = to_float32(value)
+        return Literal(narrow, type_) if narrow == value else None
+    if pt.is_integer(type_) and math.isfinite(value) and value == int(value):
+        return int_literal(int(value), type_)
+    return None
+
+
+def _float_literal(value: float, type_: pa.DataType) -> Literal | None:
+    if pt.is_float32(type_):
+        narrow = to_float32(value)
+        return None if narrow is None else Literal(narrow, type_)
+    return Literal(value, type_) if math.isfinite(value) else None

@@ -1,0 +1,217 @@
+"""What values a column may hold in each file of a batch.
+
+A domain is a superset. An absent statistic widens it; a column that nobody mentions is ANY. It has four parts, each
+for every file: whether NULL, NaN and ordinary values may occur, and within which ranges and hash buckets the
+ordinary values lie. Several facts about one column are a conjunction: their domains intersect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy import typing as npt
+from pyarrow import types as pt
+
+from tamis.predicate.keys import NAN_KEY, has_order
+from tamis.predicate.schema import Column, ColumnId
+from tamis.sieve.order import KeyArray, Mask, encode, from_words, windows
+
+__all__ = ["BucketRange", "ColumnStats", "Domain", "Facts", "Range", "stats_domain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Ordinary values lie in [lower, upper], or in [lower, upper) if upper_open; unbounded where not valid."""
+
+    lower: KeyArray | None
+    upper: KeyArray | None
+    upper_open: bool = False
+
+    def take(self, rows: npt.NDArray[Any]) -> Range:
+        """The ranges of these files, in this order."""
+        return Range(
+            None if self.lower is None else self.lower.take(rows),
+            None if self.upper is None else self.upper.take(rows),
+            self.upper_open,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRange:
+    """Ordinary values hash, as bucket[count] does, to a bucket in [lower, upper]; to any where not valid."""
+
+    count: int
+    lower: npt.NDArray[np.int64]
+    upper: npt.NDArray[np.int64]
+    valid: Mask
+
+    def take(self, rows: npt.NDArray[Any]) -> BucketRange:
+        """The bucket ranges of these files, in this order."""
+        return BucketRange(self.count, self.lower[rows], self.upper[rows], self.valid[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A superset of what one column holds, for each file of a batch."""
+
+    may_null: Mask
+    may_nan: Mask
+    may_value: Mask
+    ranges: tuple[Range, ...] = ()
+    buckets: tuple[BucketRange, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.may_null)
+
+    @classmethod
+    def any(cls, count: int) -> Domain:
+        """Nothing is known of any file."""
+        yes = np.ones(count, np.bool_)
+        return cls(yes, yes, yes)
+
+    def intersect(self, other: Domain) -> Domain:
+        """Both facts hold."""
+        return Domain(
+            self.may_null & other.may_null,
+            self.may_nan & other.may_nan,
+            self.may_value & other.may_value,
+            self.ranges + other.ranges,
+            self.buckets + other.buckets,
+        )
+
+    def take(self, rows: npt.NDArray[Any]) -> Domain:
+        """The domains of these files, in this order: rows may repeat, as files of one partition do."""
+        return Domain(
+            self.may_null[rows],
+            self.may_nan[rows],
+            self.may_value[rows],
+            tuple(part.take(rows) for part in self.ranges),
+            tuple(part.take(rows) for part in self.buckets),
+        )
+
+    def without_buckets(self) -> Domain:
+        """The same domain, hash buckets forgotten."""
+        return replace(self, buckets=())
+
+    def unknown(self) -> Mask:
+        """Where no range and no bucket says anything of the ordinary values, and they may occur."""
+        known = np.zeros(len(self), np.bool_)
+        for part in self.ranges:
+            for bound in (part.lower, part.upper):
+                if bound is not None:
+                    known |= bound.valid
+        for bucket in self.buckets:
+            known |= bucket.valid
+        return np.asarray(self.may_value & ~known)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """A column's statistics, an entry for each file; whatever is None, or null in a file, is unknown.
+
+    Bounds are of the column's type or one that widens to it. They leave out NULL and NaN. A lower bound may be
+    too low and an upper bound too high (truncated strings), never the other way round.
+    """
+
+    lower: pa.Array | None = None
+    upper: pa.Array | None = None
+    null_count: pa.Array | None = None
+    nan_count: pa.Array | None = None
+    value_count: pa.Array | None = None
+    """Values, NULL and NaN included; the file's row count unless the column is repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a batch of files: a domain for each column that anything is known of."""
+
+    count: int
+    domains: dict[ColumnId, Domain]
+
+    def of(self, column: Column) -> Domain:
+        """The column's domain; ANY if nobody mentions it."""
+        return self.domains.get(column.id) or Domain.any(self.count)
+
+    def and_also(self, other: Facts) -> Facts:
+        """Both sets of facts hold."""
+        merged = dict(self.domains)
+        for id_, domain in other.domains.items():
+            merged[id_] = merged[id_].intersect(domain) if id_ in merged else domain
+        return Facts(self.count, merged)
+
+    def take(self, rows: npt.NDArray[Any]) -> Facts:
+        """The facts of these files, in this order."""
+        return Facts(len(rows), {id_: domain.take(rows) for id_, domain in self.domains.items()})
+
+    def without_buckets(self) -> Facts:
+        """The same facts, hash buckets forgotten."""
+        return Facts(self.count, {id_: domain.without_buckets() for id_, domain in self.domains.items()})
+
+
+def stats_domain(column: Column, stats: ColumnStats, count: int) -> Domain:
+    """The domain that statistics prove; ANY for a type without an order, but for its null count.
+
+    A bound that is NaN, and bounds that are inverted, say nothing. A missing count never means zero.
+    """
+    floating = bool(pt.is_floating(column.type))
+    values, nulls, nans = (_counts(part, count) for part in (stats.value_count, stats.null_count, stats.nan_count))
+    rest = values - nulls
+    # Writers disagree on whether a null struct's fields are counted: a nested field may always be null.
+    may_null = (nulls != 0) | column.nested
+    no_value = (rest <= 0) | (floating & (rest - nans <= 0))
+    may_nan = floating & (nans != 0) & ~(rest <= 0)
+    return Domain(may_null, may_nan, ~no_value, _bounds(column, stats))
+
+
+def _counts(array: pa.Array | None, count: int) -> npt.NDArray[np.float64]:
+    """Counts as floats; NaN where unknown, of which no comparison is true but `!=`. Negative ones are unknown."""
+    if array is None:
+        return np.full(count, np.nan)
+    floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.where(floats >= 0, floats, np.nan)
+
+
+def _bounds(column: Column, stats: ColumnStats) -> tuple[Range, ...]:
+    if not has_order(column.type):
+        return ()
+    lower = None if stats.lower is None else encode(stats.lower, column.type)
+    upper = None if stats.upper is None else encode(stats.upper, column.type)
+    if pt.is_floating(column.type):
+        lower, upper = _not_nan(lower), _not_nan(upper)
+    if lower is not None and upper is not None:
+        inverted = lower.above(upper)
+        if inverted.any():
+            lower, upper = lower.keep(~inverted), upper.keep(~inverted)
+    if column.type == pa.uuid():
+        return _uuid_bounds(lower, upper)
+    return (Range(lower, upper),) if lower is not None or upper is not None else ()
+
+
+def _not_nan(bound: KeyArray | None) -> KeyArray | None:
+    return None if bound is None else bound.keep(np.asarray(bound.keys != NAN_KEY))
+
+
+def _uuid_bounds(lower: KeyArray | None, upper: KeyArray | None) -> tuple[Range, ...]:
+    """Bounds of a uuid, of which nobody knows in which order the writer compared.
+
+    Java orders uuids as two signed longs, the specification as unsigned bytes. Both orders agree on halves of equal
+    sign. So a pair of bounds counts only if the high halves have the same sign; and it reaches into the low halves
+    only if the high halves are equal and the low ones have the same sign too.
+    """
+    if lower is None or upper is None:
+        return ()
+    (low_high, low_low), (up_high, up_low) = (
+        (windows(bound.keys, 0), windows(bound.keys, 8)) for bound in (lower, upper)
+    )
+    valid = lower.valid & upper.valid & _same_sign(low_high, up_high)
+    exact = (low_high == up_high) & _same_sign(low_low, up_low)
+    floor = from_words(low_high, np.where(exact, low_low, np.uint64(0)))
+    ceiling = from_words(up_high, np.where(exact, up_low, ~np.uint64(0)))
+    return (Range(KeyArray(floor, valid), KeyArray(ceiling, valid)),)
+
+
+def _same_sign(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]) -> Mask:
+    return np.asarray((left ^ right) >> np.uint64(63) == 0)

@@ -1,0 +1,240 @@
+"""The layers in order, the selection narrowing at each, and the plan that comes out.
+
+Each layer adds facts, or a condition, to what is known of the files that are left, and judges them again with all
+that is known by then. So a layer can only narrow; and since the last one knows everything, the order of the layers
+changes which of them is credited with a file, never which files are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy import typing as npt
+
+from tamis.errors import UnevaluableError
+from tamis.predicate.bound import Leaf
+from tamis.sieve.domain import ColumnStats, Facts, stats_domain
+from tamis.sieve.files import FileBatch
+from tamis.sieve.notes import Notes
+from tamis.sieve.order import Mask
+from tamis.sieve.outcome import NO_LAYER, Outcome, Sieve
+from tamis.sieve.partitions import KeyedTrial, MultiSpecPartitionFilter
+from tamis.sieve.plan import ScanPlan, Unread, count
+from tamis.sieve.runtime import BoundRuntimeFilter
+from tamis.sieve.trial import NOBODY, Trial, try_all
+
+__all__ = ["LAYERS", "Layer", "sift"]
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Sifting:
+    """One batch on its way through the layers."""
+
+    sieve: Sieve
+    partitions: MultiSpecPartitionFilter
+    notes: Notes
+    batch: FileBatch
+    rows: Rows
+    """The files that are left."""
+    facts: Facts
+    """What is known of them so far."""
+    layer: npt.NDArray[np.int8]
+    decider: npt.NDArray[np.int16]
+    certain: Mask
+    active: tuple[BoundRuntimeFilter, ...] = ()
+    keyed: KeyedTrial | None = None
+    only_keys: bool = True
+    """True while partition keys are all that is known: then files of one key have one verdict."""
+    judged: bool = False
+
+    def narrow(self, place: int, possible: Mask, decider: npt.NDArray[Any]) -> None:
+        """Drop what is not possible, and credit the layer with it."""
+        dropped = self.rows[~possible]
+        self.layer[dropped], self.decider[dropped] = place, decider[~possible]
+        if len(dropped):
+            self.rows = self.rows[possible]
+            self.facts = self.facts.take(np.flatnonzero(possible))
+
+    def settle(self, place: int, trial: Trial) -> None:
+        """Take over a trial of the files that are left."""
+        self.judged = True
+        self.certain[self.rows], self.decider[self.rows] = trial.certain, trial.decider
+        self.narrow(place, trial.possible, trial.decider)
+
+    def judge(self, place: int) -> None:
+        """Judge the files that are left with all that is known, by the predicate and by the filters in force."""
+        conjuncts = self.sieve.predicate.conjuncts
+        self.settle(place, try_all(conjuncts, self.facts))
+        for number, runtime in enumerate(self.active, len(conjuncts)):
+            self.narrow(place, runtime.possible(self.facts), np.full(len(self.rows), number, np.int16))
+
+
+def by_partition(state: Sifting, place: int) -> None:
+    """Partition values of the file's own spec, but for hash buckets."""
+    if state.batch.spec_id is None:
+        return
+    keyed = _keyed(state, state.batch.spec_id)
+    if not state.facts.domains and not state.active:
+        state.settle(place, keyed.partition.take(keyed.codes[state.rows]))
+        state.facts = keyed.facts.without_buckets().take(keyed.codes[state.rows])
+        return
+    state.facts = state.facts.and_also(keyed.facts.without_buckets().take(keyed.codes[state.rows]))
+    state.judge(place)
+
+
+def by_bucket(state: Sifting, place: int) -> None:
+    """Hash buckets: of bucket transforms, and of formats that place rows by a hash of their key."""
+    if state.batch.spec_id is not None:
+        keyed = _keyed(state, state.batch.spec_id)
+        if any(domain.buckets for domain in keyed.facts.domains.values()):
+            if state.only_keys and not state.active:
+                state.settle(place, keyed.bucket.take(keyed.codes[state.rows]))
+                state.facts = keyed.facts.take(keyed.codes[state.rows])
+            else:
+                state.facts = state.facts.and_also(keyed.facts.take(keyed.codes[state.rows]))
+                state.judge(place)
+    selector, bucket, total = state.sieve.bucket_selector, state.batch.bucket, state.batch.total_buckets
+    if selector is not None and bucket is not None and total is not None:
+        taken = pa.array(state.rows)
+        kept = selector.select(bucket.take(taken), total.take(taken), state.facts)
+        state.narrow(place, kept, np.full(len(kept), NOBODY, np.int16))
+
+
+def by_stats(state: Sifting, place: int) -> None:
+    """Bounds and counts of the predicate's columns; a file without rows has nothing to match."""
+    rows = state.batch.rows.take(pa.array(state.rows))
+    state.narrow(place, _not_zero(rows), np.full(len(state.rows), NOBODY, np.int16))
+    state.only_keys = False
+    learnt = Facts(len(state.rows), {})
+    taken = pa.array(state.rows)
+    wanted = [*state.sieve.predicate.columns, *(c for keys in state.sieve.runtime_filters for c in keys.columns)]
+    for column in {column.id: column for column in wanted}.values():
+        stats = state.batch.stats.get(column.id)
+        if stats is None:
+            continue
+        if stats.value_count is None:
+            stats = replace(stats, value_count=state.batch.rows)  # a column of the schema is never repeated
+        if len(state.rows) < len(state.batch):
+            stats = _take(stats, taken)
+        try:
+            learnt.domains[column.id] = stats_domain(column, stats, len(state.rows))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            reason = f"statistics of {column.name} do not fit its type {column.type}: {error}"
+            if state.sieve.strict:
+                raise UnevaluableError(
+                    f"cannot judge by statistics: {reason}. Plan without strict=True to keep such files.",
+                    reason=reason,
+                ) from error
+            state.notes.add(f"statistics ignored: {reason}")
+    if learnt.domains or not state.judged:
+        state.facts = state.facts.and_also(learnt)
+        state.judge(place)
+
+
+def by_runtime(state: Sifting, place: int) -> None:
+    """The keys of a join's other side. They select files; the join itself selects rows: nothing is certain here."""
+    if state.sieve.runtime_filters:
+        state.active = state.sieve.runtime_filters
+        state.judge(place)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A step of the funnel: what it is called, and what it does."""
+
+    name: str
+    apply: Callable[[Sifting, int], None]
+
+
+LAYERS = (
+    Layer("partition", by_partition),
+    Layer("bucket", by_bucket),
+    Layer("stats", by_stats),
+    Layer("runtime", by_runtime),
+)
+
+
+def sift(
+    sieve: Sieve, batches: Iterable[FileBatch], *, unread: Sequence[Unread] = (), layers: Sequence[Layer] = LAYERS
+) -> ScanPlan:
+    """Pass every batch through the layers. Batches and their files keep their order in the plan.
+
+    unread are files of manifests that were pruned without being read: they are counted, and credited to the
+    manifest layer.
+    """
+    also = [column for runtime in sieve.runtime_filters for column in runtime.columns]
+    partitions = MultiSpecPartitionFilter(sieve.predicate, sieve.specs, strict=sieve.strict, also=also)
+    notes = partitions.notes
+    seconds = dict.fromkeys((layer.name for layer in layers), 0.0)
+    outcomes: list[Outcome] = []
+    fail_open_files = 0
+    for batch in batches:
+        state = _enter(sieve, partitions, notes, batch)
+        for place, layer in enumerate(layers):
+            start = perf_counter()
+            layer.apply(state, place)
+            seconds[layer.name] += perf_counter() - start
+        outcomes.append(_outcome(state))
+        if state.keyed is not None:
+            fail_open_files += int(state.keyed.fail_open[state.keyed.codes[state.rows]].sum())
+    for runtime in sieve.runtime_filters:
+        for note in runtime.notes:
+            notes.add(note)
+    filtered = replace(partitions.stats, fail_open_files=fail_open_files)
+    stats = count(seconds, outcomes, unread, filtered, notes.to_list())
+    return ScanPlan(sieve, tuple(outcomes), stats, tuple(seconds))
+
+
+def _enter(sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, batch: FileBatch) -> Sifting:
+    count = len(batch)
+    return Sifting(
+        sieve=sieve,
+        partitions=partitions,
+        notes=notes,
+        batch=batch,
+        rows=np.arange(count),
+        facts=Facts(count, {}),
+        layer=np.full(count, NO_LAYER, np.int8),
+        decider=np.full(count, NOBODY, np.int16),
+        certain=np.zeros(count, np.bool_),
+    )
+
+
+def _outcome(state: Sifting) -> Outcome:
+    kept = np.zeros(len(state.batch), np.bool_)
+    kept[state.rows] = True
+    return Outcome(state.batch, kept, state.certain & kept, state.layer, state.decider, _unknown(state))
+
+
+def _unknown(state: Sifting) -> Mask:
+    """Kept files of which nothing is known about the column that decided."""
+    unknown = np.zeros(len(state.batch), np.bool_)
+    for place, conjunct in enumerate(state.sieve.predicate.conjuncts):
+        if isinstance(conjunct, Leaf):
+            decided = state.decider[state.rows] == place
+            if decided.any():
+                unknown[state.rows[decided & state.facts.of(conjunct.column).unknown()]] = True
+    return unknown
+
+
+def _keyed(state: Sifting, spec_id: int) -> KeyedTrial:
+    if state.keyed is None:
+        batch = state.batch
+        state.keyed = state.partitions.judge(spec_id, batch.partition, len(batch), batch.undecoded)
+    return state.keyed
+
+
+def _not_zero(rows: pa.Array) -> Mask:
+    return np.asarray(rows.fill_null(-1).to_numpy(zero_copy_only=False) != 0)
+
+
+def _take(stats: ColumnStats, rows: pa.Array) -> ColumnStats:
+    parts = (stats.lower, stats.upper, stats.null_count, stats.nan_count, stats.value_count)
+    return ColumnStats(*(None if part is None else part.take(rows) for part in parts))

@@ -1,0 +1,157 @@
+"""The one judge: a bound predicate against what is known of each file.
+
+Two answers for every file, as arrays: `possible` (a row may match) and `certain` (every row matches). NONE is not
+possible, ALL is certain, SOME is the rest. Derivation for a leaf with the set S and a file whose values lie in
+[lower, upper]: let r(x) be the number of S's cuts at or below x. Between two cuts membership never changes. So
+
+    r(lower) = r(upper)   the whole range lies in one run of S: all of it is inside, or none of it
+    r(lower) < r(upper)   the range crosses a cut: some of it may be inside, and some outside
+    r(lower) > r(upper)   two facts exclude each other: there is no such value
+
+and NULL and NaN, which stand apart from the range, are members of S or not. A leaf's possible is asked of its outer
+set, its certain of its inner one, so that an inexact set errs on the safe side in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from numpy import typing as npt
+from pyarrow import types as pt
+
+from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear
+from tamis.predicate.keys import NAN_KEY, float_key, is_text, key_span
+from tamis.predicate.schema import Column
+from tamis.predicate.values import Cuts, ValueSet
+from tamis.sieve.domain import BucketRange, Domain, Facts, Range
+from tamis.sieve.hashing import bucket_of_keys
+from tamis.sieve.order import Mask, Ranks, ranks
+
+__all__ = ["MAX_HASHED", "Verdicts", "judge", "may_hold"]
+
+MAX_HASHED = 1_000_000
+"""Most values of one set to hash into buckets. Hashing them takes about as long as reading a small manifest."""
+MAX_EXPANDED = 1000
+"""Most values of a plain range to hash: beyond it nearly every bucket is hit."""
+FOUR_BYTES = 0xF0
+"""First byte of a character beyond 16 bits. Iceberg up to 0.13 hashed such text wrongly: it may lie in any bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A selection vector and its proof: possible is never false, certain never true, without one."""
+
+    possible: Mask
+    certain: Mask
+
+    def __len__(self) -> int:
+        return len(self.possible)
+
+    def to_arrow(self) -> pa.StructArray:
+        """The two answers as an Arrow struct array."""
+        return pa.StructArray.from_arrays([pa.array(self.possible), pa.array(self.certain)], ["possible", "certain"])
+
+
+def judge(node: Bound, facts: Facts) -> Verdicts:
+    """Whether each file may, and whether it surely does, hold rows of which the predicate is true.
+
+    An Unclear part is possible and never certain; a column without a domain is ANY.
+    """
+    match node:
+        case Leaf():
+            return _judge_leaf(node, facts.of(node.column))
+        case Unclear():
+            return Verdicts(np.ones(facts.count, np.bool_), np.zeros(facts.count, np.bool_))
+        case Known(value=value):
+            answer = np.full(facts.count, value)
+            return Verdicts(answer, answer)
+        case AllOf(operands=operands):
+            parts = [judge(operand, facts) for operand in operands]
+            return Verdicts(
+                reduce(np.logical_and, (part.possible for part in parts)),
+                reduce(np.logical_and, (part.certain for part in parts)),
+            )
+        case AnyOf(operands=operands):
+            parts = [judge(operand, facts) for operand in operands]
+            return Verdicts(
+                reduce(np.logical_or, (part.possible for part in parts)),
+                reduce(np.logical_or, (part.certain for part in parts)),
+            )
+
+
+def may_hold(accepted: ValueSet, column: Column, domain: Domain) -> Mask:
+    """False only where no value of the column can be in the set; True also where unknown."""
+    return _may_hold(accepted, column, domain, _ranks(accepted, column, domain))
+
+
+def _judge_leaf(leaf: Leaf, domain: Domain) -> Verdicts:
+    """Possible: a value may be in the outer set. Certain: none can be in the complement of the inner set."""
+    outer, outside = leaf.outer, leaf.inner.complement()
+    placed = _ranks(outer, leaf.column, domain)
+    possible = _may_hold(outer, leaf.column, domain, placed)
+    if outside.cuts is not outer.cuts:  # most leaves are exact: then both questions have the same ranks
+        placed = _ranks(outside, leaf.column, domain)
+    return Verdicts(possible, ~_may_hold(outside, leaf.column, domain, placed))
+
+
+def _may_hold(accepted: ValueSet, column: Column, domain: Domain, placed: tuple[Ranks, Ranks]) -> Mask:
+    may = domain.may_null if accepted.nulls else np.zeros(len(domain), np.bool_)
+    if pt.is_floating(column.type) and accepted.holds(NAN_KEY):
+        may = may | domain.may_nan
+    low, high = placed
+    within = (low < high) | ((low == high) & accepted.inside(low))
+    for bucket in domain.buckets:
+        within &= _may_hash(accepted, column, bucket)
+    return np.asarray(may | (domain.may_value & within))
+
+
+def _ranks(accepted: ValueSet, column: Column, domain: Domain) -> tuple[Ranks, Ranks]:
+    """Between which cuts the ordinary values lie: the tightest of all ranges."""
+    cuts = accepted.cuts
+    low = np.zeros(len(domain), np.int64)
+    high = np.full(len(domain), _ceiling(accepted, column), np.int64)
+    for part in domain.ranges:
+        _narrow(low, high, part, cuts)
+    return low, high
+
+
+def _narrow(low: Ranks, high: Ranks, part: Range, cuts: Cuts) -> None:
+    if part.lower is not None:
+        found = ranks(part.lower, cuts, "right")
+        np.maximum(low, found, out=low, where=part.lower.valid)
+    if part.upper is not None:
+        # Just below an open end lie the values after every cut that is strictly below it.
+        found = ranks(part.upper, cuts, "left" if part.upper_open else "right")
+        np.minimum(high, found, out=high, where=part.upper.valid)
+
+
+def _ceiling(accepted: ValueSet, column: Column) -> int:
+    """The rank of the greatest ordinary value. Of a float that is infinity: NaN, above it, is judged apart."""
+    if pt.is_floating(column.type) and len(accepted.cuts):
+        return int(np.searchsorted(accepted.cuts, float_key(float("inf")), "right"))
+    return len(accepted.cuts)
+
+
+def _may_hash(accepted: ValueSet, column: Column, bucket: BucketRange) -> Mask:
+    """False only where no member of a finite set hashes into the file's buckets."""
+    hashed = _hashes(accepted, column, bucket.count)
+    if hashed is None:
+        return np.ones(len(bucket.valid), np.bool_)
+    # hit[b] counts members' buckets below b: a range holds one if the counts at its ends differ.
+    hit = np.zeros(bucket.count + 1, np.int64)
+    hit[1:] = np.cumsum(np.bincount(hashed, minlength=bucket.count))
+    lower = np.clip(bucket.lower, 0, bucket.count - 1)
+    upper = np.clip(bucket.upper, 0, bucket.count - 1)
+    return np.asarray((hit[upper + 1] > hit[lower]) | ~bucket.valid)
+
+
+def _hashes(accepted: ValueSet, column: Column, count: int) -> npt.NDArray[np.int64] | None:
+    # A listed value is a run of one key: if every run is short, all are worth hashing; a long run is a range.
+    limit = MAX_HASHED if len(accepted.cuts) > 2 * MAX_EXPANDED else MAX_EXPANDED
+    points = accepted.points(limit, key_span(column.type))
+    if points is None or (is_text(column.type) and any(max(point, default=0) >= FOUR_BYTES for point in points)):
+        return None
+    return bucket_of_keys(points, column.type, count)

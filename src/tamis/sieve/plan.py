@@ -1,0 +1,231 @@
+"""What a funnel leaves: the files to read, a verdict with its reason for every file, and the counts.
+
+A plan is a frozen value: nothing has run, nothing will change in it. Its tables are made when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.sieve.order import Mask
+from tamis.sieve.outcome import Outcome, Sieve
+from tamis.sieve.partitions import FilterStats, PartitionSpec
+from tamis.sieve.reasons import partition_texts, reasons
+
+__all__ = ["LayerStats", "PlanStats", "ScanPlan", "SpecStats", "Unread", "count"]
+
+FILES_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64()),
+        pa.field("rows", pa.int64()),
+        pa.field("spec_id", pa.int32()),
+        pa.field("partition", pa.string()),
+        pa.field("bucket", pa.int32()),
+        pa.field("deletes", pa.int32()),
+        pa.field("verdict", pa.string(), nullable=False),
+    ]
+)
+VERDICTS_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("spec_id", pa.int32()),
+        pa.field("partition", pa.string()),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("layer", pa.string()),
+        pa.field("reason", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Files of a manifest that was pruned without being read."""
+
+    spec_id: int | None
+    files: int
+    size: int = 0
+    """Bytes, where the format tells them for a whole manifest; else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerStats:
+    """Files and bytes before and after a layer, and how long it took."""
+
+    layer: str
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpecStats:
+    """The same funnel for the files of one spec."""
+
+    spec_id: int | None
+    files: int
+    kept: int
+    kept_whole: int
+    """Files of which every row matches."""
+    bytes: int
+    kept_bytes: int
+    dropped: Mapping[str, int]
+    """Files dropped, by layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStats:
+    """The counts that explain shows."""
+
+    files: int
+    kept: int
+    kept_whole: int
+    bytes: int
+    kept_bytes: int
+    layers: tuple[LayerStats, ...]
+    specs: tuple[SpecStats, ...]
+    filter: FilterStats
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, dicts, numbers and strings, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """Which files a scan has to read, and why."""
+
+    sieve: Sieve
+    outcomes: tuple[Outcome, ...]
+    stats: PlanStats
+    layer_names: tuple[str, ...]
+
+    @property
+    def files(self) -> pa.Table:
+        """A row for each kept file, in the table's order."""
+        return _concat([self._files(outcome) for outcome in self.outcomes], FILES_SCHEMA)
+
+    @property
+    def verdicts(self) -> pa.Table:
+        """A row for each file considered: its verdict, the layer that dropped it, and the reason."""
+        return _concat([self._verdicts(outcome) for outcome in self.outcomes], VERDICTS_SCHEMA)
+
+    def explain(self, form: Literal["text", "json"] = "text") -> str:
+        """The funnel, for people or for programs."""
+        from tamis.explain import render_plan
+
+        return render_plan(self, form)
+
+    def _spec(self, spec_id: int | None) -> PartitionSpec | None:
+        return next((spec for spec in self.sieve.specs if spec.spec_id == spec_id), None)
+
+    def _files(self, outcome: Outcome) -> pa.Table:
+        batch, rows = outcome.batch, np.flatnonzero(outcome.kept)
+        taken = pa.array(rows)
+        nothing = pa.nulls(len(rows), pa.int32())
+        columns = [
+            batch.path.take(taken),
+            batch.size.take(taken),
+            batch.rows.take(taken),
+            _repeat(batch.spec_id, len(rows)),
+            partition_texts(batch, self._spec(batch.spec_id), rows),
+            nothing if batch.bucket is None else batch.bucket.take(taken),
+            nothing if batch.deletes is None else batch.deletes.take(taken),
+            _words(outcome.kept[rows], outcome.certain[rows]),
+        ]
+        return _table(columns, FILES_SCHEMA)
+
+    def _verdicts(self, outcome: Outcome) -> pa.Table:
+        batch = outcome.batch
+        partition = partition_texts(batch, self._spec(batch.spec_id), np.arange(len(batch)))
+        names = pa.array([*self.layer_names, None])  # NO_LAYER, -1, is the last
+        columns = [
+            batch.path,
+            _repeat(batch.spec_id, len(batch)),
+            partition,
+            _words(outcome.kept, outcome.certain),
+            names.take(pa.array(outcome.layer.astype(np.int64) % len(names))),
+            reasons(self.sieve, self.layer_names, outcome, partition),
+        ]
+        return _table(columns, VERDICTS_SCHEMA)
+
+
+def count(
+    seconds: Mapping[str, float],
+    outcomes: Sequence[Outcome],
+    unread: Sequence[Unread],
+    filtered: FilterStats,
+    notes: Sequence[str],
+) -> PlanStats:
+    """The funnel in numbers, in all and for each spec; seconds has the layers in order."""
+    names = tuple(seconds)
+    spec_ids = sorted({o.batch.spec_id for o in outcomes} | {u.spec_id for u in unread}, key=_spec_order)
+    specs = tuple(_count_spec(spec_id, names, outcomes, unread) for spec_id in spec_ids)
+    files, size = sum(spec.files for spec in specs), sum(spec.bytes for spec in specs)
+    layers: list[LayerStats] = []
+    left, left_bytes = files, size
+    for place, name in enumerate(("manifest", *names), -1):
+        if name == "manifest":
+            gone, gone_bytes = sum(part.files for part in unread), sum(part.size for part in unread)
+        else:
+            gone, gone_bytes = _sum(outcomes, lambda outcome, place=place: outcome.layer == place)
+        took = seconds.get(name, 0.0)
+        layers.append(LayerStats(name, left, left - gone, left_bytes, left_bytes - gone_bytes, took))
+        left, left_bytes = left - gone, left_bytes - gone_bytes
+    whole = sum(spec.kept_whole for spec in specs)
+    return PlanStats(files, left, whole, size, left_bytes, tuple(layers), specs, filtered, tuple(notes))
+
+
+def _count_spec(
+    spec_id: int | None, names: Sequence[str], outcomes: Sequence[Outcome], unread: Sequence[Unread]
+) -> SpecStats:
+    mine = [outcome for outcome in outcomes if outcome.batch.spec_id == spec_id]
+    skipped = [part for part in unread if part.spec_id == spec_id]
+    unread_files, unread_bytes = sum(part.files for part in skipped), sum(part.size for part in skipped)
+    seen, seen_bytes = _sum(mine, lambda outcome: np.ones(len(outcome.batch), np.bool_))
+    kept, kept_bytes = _sum(mine, lambda outcome: outcome.kept)
+    whole, _ = _sum(mine, lambda outcome: outcome.certain)
+    dropped = {"manifest": unread_files} | {
+        name: _sum(mine, lambda outcome, place=place: outcome.layer == place)[0] for place, name in enumerate(names)
+    }
+    return SpecStats(spec_id, seen + unread_files, kept, whole, seen_bytes + unread_bytes, kept_bytes, dropped)
+
+
+def _sum(outcomes: Sequence[Outcome], chosen: Any) -> tuple[int, int]:  # noqa: ANN401 - a mask of an outcome
+    """How many files are chosen, and their bytes."""
+    files = size = 0
+    for outcome in outcomes:
+        mask = chosen(outcome)
+        files += int(mask.sum())
+        size += int(pc.sum(pc.if_else(pa.array(mask), outcome.batch.size, 0)).as_py() or 0)
+    return files, size
+
+
+def _spec_order(spec_id: int | None) -> int:
+    return -1 if spec_id is None else spec_id
+
+
+def _words(kept: Mask, certain: Mask) -> pa.Array:
+    return pa.array(["none", "some", "all"]).take(pa.array(kept.astype(np.int8) + (kept & certain)))
+
+
+def _repeat(spec_id: int | None, count: int) -> pa.Array:
+    return pa.nulls(count, pa.int32()) if spec_id is None else pa.repeat(pa.scalar(spec_id, pa.int32()), count)
+
+
+def _table(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.Table:
+    cast = [column.cast(part.type) for column, part in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(cast, schema=schema)
+
+
+def _concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(tables) if tables else schema.empty_table()

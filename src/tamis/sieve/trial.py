@@ -1,0 +1,56 @@
+"""A predicate tried part by part, so that every verdict can name the part that decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import typing as npt
+
+from tamis.predicate.bound import Bound
+from tamis.sieve.domain import Facts
+from tamis.sieve.judge import judge
+from tamis.sieve.order import Mask
+
+__all__ = ["Trial", "try_all"]
+
+NOBODY = -1
+Deciders = npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The verdicts, and which part decided: the first that is impossible, or else the first not certain."""
+
+    possible: Mask
+    certain: Mask
+    decider: Deciders
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[bool, bool, int]]) -> Trial:
+        """The outcomes listed one by one."""
+        possible, certain, decider = zip(*rows, strict=True) if rows else ((), (), ())
+        return cls(np.array(possible, np.bool_), np.array(certain, np.bool_), np.array(decider, np.int16))
+
+    def rows(self) -> list[tuple[bool, bool, int]]:
+        """The outcomes one by one."""
+        return list(zip(self.possible.tolist(), self.certain.tolist(), self.decider.tolist(), strict=True))
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Trial:
+        """The outcome of these files, in this order."""
+        return Trial(self.possible[rows], self.certain[rows], self.decider[rows])
+
+
+def try_all(conjuncts: Sequence[Bound], facts: Facts) -> Trial:
+    """Judge every part of a conjunction."""
+    possible = np.ones(facts.count, np.bool_)
+    certain = np.ones(facts.count, np.bool_)
+    decider = np.full(facts.count, NOBODY, np.int16)
+    for place, conjunct in enumerate(conjuncts):
+        found = judge(conjunct, facts)
+        decider[possible & ~found.possible] = place
+        decider[possible & found.possible & certain & ~found.certain] = place
+        possible &= found.possible
+        certain &= found.certain
+    return Trial(possible, certain, decider)

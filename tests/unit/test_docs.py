@@ -1,0 +1,188 @@
+"""The documentation hangs together: links lead somewhere, no page is lost, and its tables tell the truth."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from tamis.cli import app
+from tamis.errors import BindError
+from tamis.predicate.bind import bind
+from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf
+from tamis.predicate.parse import parse
+from tamis.predicate.schema import Column, Schema
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"``.+?``|`[^`\n]+`")
+_LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_SOURCE = re.compile(r"`((?:src|tests|bench|docs)/[\w./-]+\.\w+)`")
+_REGISTRIES = ("pypi.", "pythonhosted", "npmjs", "crates.io", "repo1.maven", "repo.maven", "anaconda")
+
+by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def prose(page: Path) -> str:
+    """The text of a page without code."""
+    return _CODE.sub("", _FENCE.sub("", page.read_text(encoding="utf-8")))
+
+
+def links(page: Path) -> list[str]:
+    """The relative links of a page."""
+    return [link for link in _LINK.findall(prose(page)) if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links write them."""
+    headings = _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@by_page
+def test_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_relative_to(ROOT), f"{link} leads out of the repository"
+        assert target.exists(), f"{link} leads nowhere"
+        assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+
+
+def test_every_page_can_be_reached_from_the_readme_or_the_index() -> None:
+    """A page that nothing links to is a page that nobody reads, and that nobody corrects."""
+    todo = [ROOT / "README.md", DOCS / "index.md"]
+    seen: set[Path] = set()
+    while todo:
+        page = todo.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        todo += [(page.parent / link.partition("#")[0]).resolve() for link in links(page) if not link.startswith("#")]
+    assert set(PAGES) <= seen, "not linked: " + ", ".join(str(page.relative_to(ROOT)) for page in set(PAGES) - seen)
+
+
+@by_page
+def test_page_names_no_registry(page: Path) -> None:
+    """A machine may use a mirror: where packages come from is its own affair."""
+    text = page.read_text(encoding="utf-8").lower()
+    assert not [host for host in _REGISTRIES if host in text]
+
+
+@by_page
+def test_file_that_a_page_names_exists(page: Path) -> None:
+    for path in _SOURCE.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / path).exists(), f"there is no {path}"
+
+
+def test_explain_of_the_how_to_is_the_one_of_the_demo() -> None:
+    """But for the times, and the blanks that they cost."""
+    shown = CliRunner().invoke(app, ["demo"]).output
+    lines = (DOCS / "how-to/read-an-explain.md").read_text(encoding="utf-8").splitlines()
+    quoted = [line for line in lines if line.startswith("    ") and "ms" not in line and line.strip()]
+    counted = [line for line in lines if line.startswith("    ") and line.endswith(" ms")]
+    printed = [" ".join(line.split()) for line in shown.splitlines()]
+    assert quoted
+    assert counted
+    for line in quoted:
+        assert " ".join(line.split()) in printed
+    for line in counted:
+        columns = " ".join(line.split()[:-2])
+        assert any(other.startswith(columns) for other in printed)
+
+
+# -- tables ---------------------------------------------------------------------------------------------------
+
+HOW_TO = Schema(
+    tuple(
+        Column(place, path, type_)
+        for place, (path, type_) in enumerate(
+            {
+                ("x",): pa.int32(),
+                ("l",): pa.int64(),
+                ("s",): pa.string(),
+                ("d",): pa.date32(),
+                ("ts",): pa.timestamp("us", "UTC"),
+                ("b",): pa.bool_(),
+                ("a", "b"): pa.int32(),
+            }.items(),
+            1,
+        )
+    )
+)
+TYPES = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "decimal(9, 2)": pa.decimal128(9, 2),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "time": pa.time64("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "uuid": pa.uuid(),
+    "struct, list, map": pa.list_(pa.int32()),
+}
+
+
+def table(page: str, first_header: str) -> Iterator[list[str]]:
+    """The rows, header first, of the table whose first column has this header."""
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith(f"| {first_header} |"))
+    for place, line in enumerate(lines[start:]):
+        if not line.startswith("|"):
+            return
+        if place != 1:
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def treatment(condition: str, schema: Schema) -> str:
+    """How a condition prunes, in the words of the documentation."""
+    try:
+        return _word(bind(parse(condition), schema).root)
+    except BindError:
+        return "error"
+
+
+def _word(root: Bound) -> str:
+    match root:
+        case Known():
+            return "constant"
+        case Leaf(outer=outer, inner=inner):
+            return "exact" if outer == inner else "inexact"
+        case AllOf() | AnyOf():
+            return "several"
+    return "opaque"
+
+
+def how_to_rows() -> list[tuple[str, str]]:
+    rows = list(table("how-to/write-a-predicate.md", "condition"))[1:]
+    return [(condition, row[1]) for row in rows for condition in re.findall(r"`([^`]+)`", row[0])]
+
+
+@pytest.mark.parametrize(("condition", "prunes"), how_to_rows())
+def test_condition_prunes_as_the_how_to_says(condition: str, prunes: str) -> None:
+    assert treatment(condition, HOW_TO) == prunes
+
+
+def comparisons() -> list[tuple[str, str, str]]:
+    header, *rows = table("reference/predicates.md", "column")
+    return [
+        (row[0].strip("| "), literal.strip("`| "), cell.strip("| "))
+        for row in rows
+        for literal, cell in zip(header[1:], row[1:], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("column", "literal", "said"), comparisons())
+def test_types_compare_as_the_reference_says(column: str, literal: str, said: str) -> None:
+    assert treatment(f"c >= {literal}", Schema.of(c=TYPES[column])) == said
