@@ -13,10 +13,21 @@ if TYPE_CHECKING:
     from tamis.sieve.partitions import FilterStats, PartitionKey
     from tamis.sieve.plan import PlanStats, ScanPlan
     from tamis.sieve.runtime import RuntimeFilter
+    from tamis.table import Table, open
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["FilterStats", "PartitionKey", "PlanStats", "RuntimeFilter", "ScanPlan", "__version__", "col"]
+__all__ = [
+    "FilterStats",
+    "PartitionKey",
+    "PlanStats",
+    "RuntimeFilter",
+    "ScanPlan",
+    "Table",
+    "__version__",
+    "col",
+    "open",
+]
 
 _HOMES = {
     "FilterStats": "tamis.sieve.partitions",
@@ -24,6 +35,8 @@ _HOMES = {
     "PlanStats": "tamis.sieve.plan",
     "RuntimeFilter": "tamis.sieve.runtime",
     "ScanPlan": "tamis.sieve.plan",
+    "Table": "tamis.table",
+    "open": "tamis.table",
     "col": "tamis.predicate.build",
 }
 

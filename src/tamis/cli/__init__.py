@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import tamis
-from tamis.cli import demo
+from tamis.cli import demo, explain, inspect
 from tamis.errors import TamisError
 
 __all__ = ["app", "main"]
@@ -22,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # tracebacks stay Python's own, for bug reports
 )
 app.command(name="demo")(demo.demo)
+app.command(name="explain")(explain.explain)
+app.command(name="inspect")(inspect.inspect)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -6,18 +6,20 @@ Keys are only ever added; `version` changes if one is removed or changes its mea
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from tamis.sieve.plan import ScanPlan
 
-__all__ = ["SCHEMA_VERSION", "plan_json"]
+__all__ = ["SCHEMA_VERSION", "plan_document", "plan_json"]
 
 SCHEMA_VERSION = 1
 
 
-def plan_json(plan: ScanPlan) -> str:
-    """The predicate, its parts and the counts, as an indented JSON object."""
+def plan_document(plan: ScanPlan) -> dict[str, Any]:
+    """The predicate, its parts and the counts: plain dicts, lists, numbers and strings."""
     predicate = plan.sieve.predicate
-    document = {
+    return {
         "version": SCHEMA_VERSION,
         "predicate": {
             "sql": predicate.sql,
@@ -28,4 +30,8 @@ def plan_json(plan: ScanPlan) -> str:
         "runtime_filters": [runtime.text for runtime in plan.sieve.runtime_filters],
         "stats": plan.stats.to_dict(),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def plan_json(plan: ScanPlan, more: Mapping[str, Any] | None = None) -> str:
+    """The plan's document, and what else is to stand in it, as an indented JSON object."""
+    return json.dumps({**plan_document(plan), **(more or {})}, indent=2, ensure_ascii=False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tamis.sieve.plan import PlanStats, ScanPlan
 
-__all__ = ["plan_text", "readable_bytes"]
+__all__ = ["aligned", "plan_text", "readable_bytes", "readable_files"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
@@ -42,13 +42,26 @@ def readable_bytes(count: int) -> str:
 def _headline(stats: PlanStats, *, joined: bool) -> str:
     share = f" ({stats.kept / stats.files:.1%})" if stats.files else ""
     whole = f", {stats.kept_whole:,} of them whole" if stats.kept_whole and not joined else ""
+    # A manifest that was pruned unread tells how many files it has, but in most formats not how large they are.
+    unread = any(
+        layer.layer == "manifest"
+        and layer.files_before > layer.files_after
+        and layer.bytes_before == layer.bytes_after
+        for layer in stats.layers
+    )
+    at_least = "at least " if unread else ""
     return (
-        f"reads {stats.kept:,} of {_files(stats.files)}{share}{whole}: "
-        f"{readable_bytes(stats.kept_bytes)} of {readable_bytes(stats.bytes)}"
+        f"reads {stats.kept:,} of {readable_files(stats.files)}{share}{whole}: "
+        f"{readable_bytes(stats.kept_bytes)} of {at_least}{readable_bytes(stats.bytes)}"
     )
 
 
-def _files(count: int) -> str:
+def readable_files(count: int) -> str:
+    """How many files.
+
+    >>> readable_files(1), readable_files(12000)
+    ('1 file', '12,000 files')
+    """
     return f"{count:,} file" if count == 1 else f"{count:,} files"
 
 
@@ -65,7 +78,7 @@ def _layer_rows(stats: PlanStats) -> list[str]:
         )
         for layer in stats.layers
     ]
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _spec_rows(stats: PlanStats) -> list[str]:
@@ -82,14 +95,14 @@ def _spec_rows(stats: PlanStats) -> list[str]:
         )
         for spec in stats.specs
     ]
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _kept_unproved(stats: PlanStats) -> list[str]:
     counted = stats.filter
     lines: list[str] = []
     if counted.unevaluable_specs or counted.eval_errors or counted.fail_open_partitions:
-        where = f"{_files(counted.fail_open_files)} in {counted.fail_open_partitions:,} partitions"
+        where = f"{readable_files(counted.fail_open_files)} in {counted.fail_open_partitions:,} partitions"
         why = f"{counted.unevaluable_specs:,} specs not evaluable, {counted.eval_errors:,} values not decoded"
         lines += ["", f"kept without proof: {where} ({why})"]
     if stats.notes:
@@ -97,12 +110,12 @@ def _kept_unproved(stats: PlanStats) -> list[str]:
     return lines
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns side by side: the first one to the left, numbers to the right."""
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Columns side by side, those in left to the left, numbers to the right; the last one runs free."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return [
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
+            cell.ljust(width) if place in left else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

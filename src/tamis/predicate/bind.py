@@ -19,8 +19,8 @@ from pyarrow import types as pt
 from tamis.errors import BindError
 from tamis.predicate import nodes as n
 from tamis.predicate.bound import Bound, BoundPredicate, Known, Leaf, Unclear
-from tamis.predicate.functions import prefix_end, pull, result_type
-from tamis.predicate.keys import Key, KeySpan, has_order, is_text, key_span, uses_bytes
+from tamis.predicate.functions import is_utf8, prefix_end, pull, result_type
+from tamis.predicate.keys import Key, KeySpan, has_order, is_text, key_span, successor, uses_bytes
 from tamis.predicate.numbers import always_at_null
 from tamis.predicate.render import brief, render
 from tamis.predicate.schema import Column, Schema
@@ -40,6 +40,8 @@ class _Sets:
     outer: ValueSet
     inner: ValueSet
     at_null: bool | None = None
+    exact: bool = True
+    """False if Spark may answer otherwise, or fail, for some values: then nothing is certain, either way."""
     perhaps_at_null: bool | None = None
     """What it may be where the column is NULL, though SQL says NULL: Spark folds some comparisons to constants."""
 
@@ -48,9 +50,11 @@ class _Sets:
         outer, inner = self.outer, self.inner
         if not true:
             outer, inner = inner.complement(), outer.complement()
+        if not self.exact:
+            inner = ValueSet.nothing()
         nulls, perhaps = self.at_null is true, self.perhaps_at_null is true
         accepted = ValueSet(outer.cuts, outer.inside_first, nulls or perhaps)
-        if self.inner is self.outer and not perhaps:
+        if self.inner is self.outer and self.exact and not perhaps:
             return accepted, accepted
         return accepted, ValueSet(inner.cuts, inner.inside_first, nulls)
 
@@ -169,14 +173,15 @@ class _Binder:
         splits = listed(target.type, literals, self.zone, target.column.name) if has_order(target.type) else None
         if splits is None:
             return None
-        parts = [self._compared("=", self._pull(found, target), target) for found in splits]
-        outer, inner = (_union([getattr(part, side) for part in parts]) for side in ("outer", "inner"))
+        sets = _points(splits, key_span(target.column.type)) if not target.calls else None
+        if sets is None:
+            parts = [self._compared("=", self._pull(found, target), target) for found in splits]
+            outer, inner = (_union([getattr(part, side) for part in parts]) for side in ("outer", "inner"))
+            sets = _sets(outer, inner, exact=all(part.exact for part in parts))
         if len(splits) < len(literals):
             # A miss is NULL, not FALSE: whatever fails the list is neither, so that its complement accepts nothing.
-            return _NullableList(outer, inner)
-        if not literals:
-            return _Sets(outer, inner, at_null=False)
-        return _sets(outer, inner)
+            return _NullableList(sets.outer, sets.inner, exact=sets.exact)
+        return sets if literals else replace(sets, at_null=False)
 
     def _liked(self, pattern: str, escape: str, target: _Target) -> _Sets | None:
         if not is_text(target.type):
@@ -187,7 +192,7 @@ class _Binder:
         if rest == "":
             return self._compared("=", self._pull(Split.key(prefix.encode()), target), target)
         outer = self._beginning(prefix.encode(), target, text=True)
-        return _Sets(outer.outer, outer.inner if rest.strip("%") == "" else ValueSet.nothing())
+        return replace(outer, inner=outer.inner if rest.strip("%") == "" else ValueSet.nothing())
 
     def _prefixed(self, prefix: n.Literal, target: _Target) -> _Sets | str | None:
         if prefix.value is None:
@@ -197,7 +202,8 @@ class _Binder:
         if pt.is_decimal(target.type) or target.type == pa.uuid():
             return None
         raw = prefix.value.encode() if isinstance(prefix.value, str) else prefix.value
-        return self._beginning(raw, target, text=is_text(target.type))
+        text = is_text(target.type)
+        return None if text and not is_utf8(raw) else self._beginning(raw, target, text=text)
 
     def _beginning(self, prefix: bytes, target: _Target, *, text: bool) -> _Sets:
         end = prefix_end(prefix, text=text)
@@ -255,14 +261,28 @@ class _NullableList(_Sets):
     """A list with a NULL in it: TRUE of its members, and FALSE of nothing."""
 
     def when(self, *, true: bool) -> tuple[ValueSet, ValueSet]:
-        return (self.outer, self.inner) if true else (ValueSet.nothing(), ValueSet.nothing())
+        if not true:
+            return ValueSet.nothing(), ValueSet.nothing()
+        return self.outer, self.inner if self.exact else ValueSet.nothing()
+
+
+def _points(splits: list[Split], span: KeySpan) -> _Sets | None:
+    """The set of a list whose members are single keys, in one go; None if a member is not."""
+    keys: list[Key] = []
+    for found in splits:
+        (at, last), after = found.at, found.after
+        if not found.exact or at != last or after[0] != after[1] or after[0] not in {at, successor(at)}:
+            return None
+        inside = at >= span.least and (span.greatest is None or at <= span.greatest)  # type: ignore[operator]
+        if inside and after[0] != at:
+            keys.append(at)
+    accepted = ValueSet.of_keys(keys).clip(span)
+    return _Sets(accepted, accepted)
 
 
 def _sets(outer: ValueSet, inner: ValueSet, *, exact: bool = True, at_null: bool | None = None) -> _Sets:
     """Sets of a condition; equal ones are made one, so that the judge ranks them once."""
-    if not exact:
-        return _Sets(outer, ValueSet.nothing(), at_null)
-    return _Sets(outer, outer if outer == inner else inner, at_null)
+    return _Sets(outer, outer if outer == inner else inner, at_null, exact)
 
 
 def _run(start: Key | None, end: Key | None, span: KeySpan) -> ValueSet:

@@ -15,7 +15,7 @@ from tamis.predicate.nodes import Call
 from tamis.predicate.times import civil, days
 from tamis.predicate.zones import DAY, MARGIN, Zone
 
-__all__ = ["prefix_end", "pull", "result_type"]
+__all__ = ["is_utf8", "prefix_end", "pull", "result_type"]
 
 _UNITS = {"s": 10**6, "ms": 10**3, "us": 1}
 """Microseconds in a unit of a timestamp; a nanosecond has none, and is scaled the other way."""
@@ -30,6 +30,8 @@ _CLOCK_UNITS = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAY_UNITS = _MONTHS.keys() | {"week"}
 LAST_CODE_POINT = 0x10FFFF
+ABOVE_TEXT = b"\xf8"
+"""A key above that of every text."""
 SURROGATES = range(0xD800, 0xE000)
 
 SPARK_TIMESTAMP = pa.timestamp("us", "UTC")
@@ -47,7 +49,7 @@ def result_type(call: Call, argument: pa.DataType) -> pa.DataType | None:
             return pa.int32()
         case "date_trunc" if temporal and call.argument in _DAY_UNITS | _CLOCK_UNITS.keys():
             return SPARK_TIMESTAMP
-        case "left" if is_text(argument):
+        case "left" if is_text(argument) and isinstance(call.argument, int) and call.argument > 0:
             return argument
     return None
 
@@ -55,7 +57,7 @@ def result_type(call: Call, argument: pa.DataType) -> pa.DataType | None:
 def pull(call: Call, argument: pa.DataType, cut: Key, zone: Zone) -> tuple[Key, Key]:
     """The least argument whose result reaches the cut: at least the first, at most the second."""
     if isinstance(cut, bytes):
-        return (_pull_left(cut, int(call.argument or 0)),) * 2
+        return _pull_left(cut, int(call.argument or 0))
     if call.function == "date_trunc":
         return _pull_date_trunc(str(call.argument), argument, cut, zone)
     if pt.is_date32(argument):
@@ -149,15 +151,26 @@ def _from_microseconds(micros: int, type_: pa.DataType) -> int:
     return micros * 1000 if type_.unit == "ns" else -(-micros // _UNITS[type_.unit])
 
 
-def _pull_left(cut: bytes, size: int) -> bytes:
+def _pull_left(cut: bytes, size: int) -> tuple[bytes, bytes]:
     """For f(s) = left(s, n): if the cut has at most n characters, f(s) >= cut exactly if s >= cut.
 
     A longer cut lies between its own first n characters and the next string of n: f must be past those.
     """
+    if not is_utf8(cut):
+        return b"", ABOVE_TEXT
     text = cut.decode()
     if len(text) <= size:
-        return cut
-    return prefix_end(text[:size].encode(), text=True) or b"\xf8"  # above every UTF-8 string
+        return cut, cut
+    return (prefix_end(text[:size].encode(), text=True) or ABOVE_TEXT,) * 2
+
+
+def is_utf8(raw: bytes) -> bool:
+    """Whether the bytes are text."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def prefix_end(prefix: bytes, *, text: bool) -> bytes | None:

@@ -92,7 +92,7 @@ def listed_numbers(
     lost = _lost(type_, [one for one in literals if is_number(one.type)], listed=True)
     splits: list[Split] = []
     for literal in present:
-        value = _number(literal, where, type_)
+        value = _number(literal, where, type_ if len(kinds) == 1 else _in_list(literal, type_))
         if isinstance(value, Fraction):
             found = _numbered(value, scale, lost)
             if kinds != {"number"}:
@@ -103,6 +103,12 @@ def listed_numbers(
                 found = found.hull(_numbered(Fraction(value), scale, lost)) if len(kinds) > 1 else found
         splits.append(_wide(type_, Split(found.at, found.after, found.exact and len(kinds) == 1)))
     return splits
+
+
+def _in_list(literal: Literal, type_: pa.DataType) -> pa.DataType:
+    """What text among numbers is read as: an integer if it is written as one, else a double."""
+    text = literal.value
+    return pa.float64() if isinstance(text, str) and not text.strip().lstrip("+-").isdigit() else type_
 
 
 def _wide(type_: pa.DataType, found: Split) -> Split:
@@ -125,7 +131,7 @@ def _number(literal: Literal, where: str, type_: pa.DataType) -> Fraction | floa
         case int() | Decimal() as value:
             return Fraction(value)
         case float(value):
-            return value
+            return _narrowed(value) if pt.is_float32(literal.type) else value
         case str(text) if is_text(literal.type):
             return _number_text(text, where, type_)
     raise incomparable(where, type_, literal)
@@ -135,6 +141,8 @@ def _number_text(text: str, where: str, type_: pa.DataType) -> Fraction | float:
     """Text against an integer is cast to bigint, against a fraction to double."""
     stripped = text.strip()
     try:
+        if not text.isascii():
+            raise unreadable(where, type_, text)
         if not pt.is_integer(type_):
             return float(_double_text(stripped))
         value = int(stripped)
@@ -191,8 +199,13 @@ def _double(value: Fraction) -> float:
 
 def _float(value: Fraction) -> float:
     """The nearest float, by way of the nearest double: as Java narrows a double."""
+    return _narrowed(_double(value))
+
+
+def _narrowed(value: float) -> float:
+    """The nearest float, as Java narrows a double."""
     try:
-        return float(struct.unpack("f", struct.pack("f", _double(value)))[0])
+        return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 

@@ -93,7 +93,7 @@ class Schema:
 
 
 def _folded(path: Iterable[str]) -> tuple[str, ...]:
-    return tuple(part.casefold() for part in path)
+    return tuple(part.lower() for part in path)  # as Spark does: casefold would join more names
 
 
 def quote_name(part: str) -> str:

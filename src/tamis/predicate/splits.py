@@ -101,10 +101,9 @@ def _uuid(literal: Literal, where: str) -> Split:
         case bytes(value):
             return Split.key(value)
         case str(text) if is_text(literal.type):
-            lowered = text.lower()
-            at = _first_uuid(lambda found: found >= lowered)
-            after = _first_uuid(lambda found: found > lowered)
-            return Split((at, at), (after, after), exact=text == lowered)
+            at = _first_uuid(lambda found: found >= text)
+            after = _first_uuid(lambda found: found > text)
+            return Split((at, at), (after, after))
     raise incomparable(where, pa.uuid(), literal)
 
 

@@ -16,10 +16,10 @@ __all__ = ["Moment", "civil", "days", "only_spark_reads", "parse_date", "parse_m
 
 _DATE = r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
 _CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?"
-_DATE_TEXT = re.compile(_DATE)
-_DATE_TAIL = re.compile(_DATE + r"[ T].*", re.DOTALL)
-_MOMENT_TEXT = re.compile(_DATE + rf"(?:[ T]{_CLOCK}\s*(\S.*)?)?", re.DOTALL)
-_TIME_TEXT = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?")
+_DATE_TEXT = re.compile(_DATE, re.ASCII)
+_DATE_TAIL = re.compile(_DATE + r"[ T].*", re.DOTALL | re.ASCII)
+_MOMENT_TEXT = re.compile(_DATE + rf"(?:[ T]{_CLOCK}\s*(\S.*)?)?", re.DOTALL | re.ASCII)
+_TIME_TEXT = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 _SPECIAL = {"epoch", "now", "today", "tomorrow", "yesterday"}
 
 

@@ -120,9 +120,9 @@ class ValueSet:
         if len(bounds) > 2 * limit or (len(bounds) % 2 and span.greatest is None):
             return None
         if isinstance(span.least, bytes):
-            ends = [*bounds[1::2], *[successor(span.greatest or b"")] * (len(bounds) % 2)]
-            single = all(end == successor(start) for start, end in zip(bounds[0::2], ends, strict=True))
-            return _cuts(bounds[0::2]).astype(object) if single else None
+            if len(bounds) % 2:
+                bounds.append(successor(span.greatest or b""))
+            return _fixed_points(bounds, len(span.least), limit) if span.greatest else _byte_points(bounds)
         starts = np.array(bounds[0::2], np.int64)
         lasts = np.array(bounds[1::2], np.int64) - 1
         if len(starts) > len(lasts):
@@ -192,6 +192,22 @@ class ValueSet:
 
     def __hash__(self) -> int:
         return hash((tuple(self.cuts.tolist()), self.inside_first, self.nulls))
+
+
+def _byte_points(bounds: list[bytes]) -> Cuts | None:
+    """The keys of runs that hold one each; None if a run is longer, and so endless."""
+    single = all(end == successor(start) for start, end in zip(bounds[0::2], bounds[1::2], strict=True))
+    return _cuts(bounds[0::2]).astype(object) if single else None
+
+
+def _fixed_points(bounds: list[bytes], width: int, limit: int) -> Cuts | None:
+    """The keys of runs over keys of one width, which can be counted; None if there are more than limit."""
+    # The least key at or above a cut: a cut that is longer than a key lies just above its own beginning.
+    marks = [int.from_bytes(cut[:width].ljust(width, b"\0"), "big") + (len(cut) > width) for cut in bounds]
+    runs = [range(start, end) for start, end in zip(marks[0::2], marks[1::2], strict=True)]
+    if sum(run.stop - run.start for run in runs) > limit:
+        return None
+    return _cuts(key.to_bytes(width, "big") for run in runs for key in run).astype(object)
 
 
 def _cuts(keys: Iterable[Key]) -> Cuts:

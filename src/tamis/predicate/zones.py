@@ -26,7 +26,38 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - wall time, on purpose without a 
 _FIRST = (datetime(2, 1, 1) - _EPOCH) // timedelta(microseconds=1)  # noqa: DTZ001 - wall time
 _LAST = (datetime(9998, 1, 1) - _EPOCH) // timedelta(microseconds=1)  # noqa: DTZ001 - wall time
 _GREATEST_OFFSET = timedelta(hours=18)
+SIXTY = 60
 _OFFSET = re.compile(r"(?:(?:UTC|GMT|UT)(?=[+-]|$))?(?:([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?)?")
+
+
+_SHORT_NAMES = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""Three letters that Java takes for a region, and so does Spark."""
 
 
 @dataclass(slots=True)
@@ -105,12 +136,12 @@ def _rules(name: str) -> tzinfo:
     if stripped and offset is not None:
         sign, hours, minutes, seconds = offset.groups()
         delta = timedelta(hours=int(hours or 0), minutes=int(minutes or 0), seconds=int(seconds or 0))
-        if delta <= _GREATEST_OFFSET:
+        if delta <= _GREATEST_OFFSET and all(int(part or 0) < SIXTY for part in (minutes, seconds)):
             return timezone(-delta if sign == "-" else delta)
     if stripped in {"UTC", "GMT", "UT", "Etc/UTC", "Etc/GMT"}:
         return UTC
     try:
-        return ZoneInfo(stripped)
+        return ZoneInfo(_SHORT_NAMES.get(stripped, stripped))
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise BindError(
             f"no time zone {name!r}. Give a region such as Europe/Paris, UTC, or an offset such as +02:00.",

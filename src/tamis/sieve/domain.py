@@ -30,6 +30,14 @@ class Range:
     upper: KeyArray | None
     upper_open: bool = False
 
+    def keep(self, mask: Mask) -> Range:
+        """The same ranges where mask is true; unbounded elsewhere."""
+        return Range(
+            None if self.lower is None else self.lower.keep(mask),
+            None if self.upper is None else self.upper.keep(mask),
+            self.upper_open,
+        )
+
     def take(self, rows: npt.NDArray[Any]) -> Range:
         """The ranges of these files, in this order."""
         return Range(
@@ -47,6 +55,10 @@ class BucketRange:
     lower: npt.NDArray[np.int64]
     upper: npt.NDArray[np.int64]
     valid: Mask
+
+    def keep(self, mask: Mask) -> BucketRange:
+        """The same buckets where mask is true; any elsewhere."""
+        return replace(self, valid=self.valid & mask)
 
     def take(self, rows: npt.NDArray[Any]) -> BucketRange:
         """The bucket ranges of these files, in this order."""

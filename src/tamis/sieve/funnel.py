@@ -46,7 +46,7 @@ class Sifting:
     facts: Facts
     """What is known of them so far."""
     layer: npt.NDArray[np.int8]
-    decider: npt.NDArray[np.int16]
+    decider: npt.NDArray[np.int32]
     certain: Mask
     active: tuple[BoundRuntimeFilter, ...] = ()
     keyed: KeyedTrial | None = None
@@ -73,7 +73,10 @@ class Sifting:
         conjuncts = self.sieve.predicate.conjuncts
         self.settle(place, try_all(conjuncts, self.facts))
         for number, runtime in enumerate(self.active, len(conjuncts)):
-            self.narrow(place, runtime.possible(self.facts), np.full(len(self.rows), number, np.int16))
+            found = runtime.probe(self.facts)
+            self.narrow(place, found.possible, np.full(len(self.rows), number, np.int32))
+            for text in found.notes:
+                self.notes.add(text)
 
 
 def by_partition(state: Sifting, place: int) -> None:
@@ -104,13 +107,13 @@ def by_bucket(state: Sifting, place: int) -> None:
     if selector is not None and bucket is not None and total is not None:
         taken = pa.array(state.rows)
         kept = selector.select(bucket.take(taken), total.take(taken), state.facts)
-        state.narrow(place, kept, np.full(len(kept), NOBODY, np.int16))
+        state.narrow(place, kept, np.full(len(kept), NOBODY, np.int32))
 
 
 def by_stats(state: Sifting, place: int) -> None:
     """Bounds and counts of the predicate's columns; a file without rows has nothing to match."""
     rows = state.batch.rows.take(pa.array(state.rows))
-    state.narrow(place, _not_zero(rows), np.full(len(state.rows), NOBODY, np.int16))
+    state.narrow(place, _not_zero(rows), np.full(len(state.rows), NOBODY, np.int32))
     state.only_keys = False
     learnt = Facts(len(state.rows), {})
     taken = pa.array(state.rows)
@@ -162,12 +165,17 @@ LAYERS = (
 
 
 def sift(
-    sieve: Sieve, batches: Iterable[FileBatch], *, unread: Sequence[Unread] = (), layers: Sequence[Layer] = LAYERS
+    sieve: Sieve,
+    batches: Iterable[FileBatch],
+    *,
+    unread: Sequence[Unread] = (),
+    manifest_seconds: float = 0.0,
+    layers: Sequence[Layer] = LAYERS,
 ) -> ScanPlan:
     """Pass every batch through the layers. Batches and their files keep their order in the plan.
 
-    unread are files of manifests that were pruned without being read: they are counted, and credited to the
-    manifest layer.
+    unread are files of manifests that were pruned without being read, in manifest_seconds: they are counted, and
+    credited to the manifest layer.
     """
     also = [column for runtime in sieve.runtime_filters for column in runtime.columns]
     partitions = MultiSpecPartitionFilter(sieve.predicate, sieve.specs, strict=sieve.strict, also=also)
@@ -175,7 +183,9 @@ def sift(
     seconds = dict.fromkeys((layer.name for layer in layers), 0.0)
     outcomes: list[Outcome] = []
     fail_open_files = 0
+    reading = -perf_counter()
     for batch in batches:
+        reading += perf_counter()
         state = _enter(sieve, partitions, notes, batch)
         for place, layer in enumerate(layers):
             start = perf_counter()
@@ -184,12 +194,11 @@ def sift(
         outcomes.append(_outcome(state))
         if state.keyed is not None:
             fail_open_files += int(state.keyed.fail_open[state.keyed.codes[state.rows]].sum())
-    for runtime in sieve.runtime_filters:
-        for note in runtime.notes:
-            notes.add(note)
+        reading -= perf_counter()
+    reading += perf_counter()
     filtered = replace(partitions.stats, fail_open_files=fail_open_files)
-    stats = count(seconds, outcomes, unread, filtered, notes.to_list())
-    return ScanPlan(sieve, tuple(outcomes), stats, tuple(seconds))
+    stats = count({"manifest": manifest_seconds, **seconds}, outcomes, unread, filtered, notes.to_list())
+    return ScanPlan(sieve, tuple(outcomes), replace(stats, read_seconds=reading), tuple(seconds))
 
 
 def _enter(sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, batch: FileBatch) -> Sifting:
@@ -202,7 +211,7 @@ def _enter(sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, bat
         rows=np.arange(count),
         facts=Facts(count, {}),
         layer=np.full(count, NO_LAYER, np.int8),
-        decider=np.full(count, NOBODY, np.int16),
+        decider=np.full(count, NOBODY, np.int32),
         certain=np.zeros(count, np.bool_),
     )
 

@@ -27,6 +27,8 @@ Side = Literal["left", "right"]
 
 FEW_CUTS = 8
 """Up to so many cuts, one comparison of the column with each cut beats a search of each value among the cuts."""
+MANY_CUTS = 1 << 14
+"""Beyond so many cuts, which no longer fit a processor's nearest cache, keys are sorted before they are searched."""
 _PLAIN_INTS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 WINDOW = 8
 """Bytes of a string that are compared as one 64-bit number."""
@@ -106,6 +108,12 @@ def ranks(keys: KeyArray, cuts: Cuts, side: Side) -> Ranks:
 
 
 def _int_ranks(keys: npt.NDArray[np.int64], cuts: Cuts, side: Side) -> Ranks:
+    if len(cuts) > MANY_CUTS:
+        # Neighbouring keys search neighbouring cuts: in order they find them in the cache.
+        order = np.argsort(keys)
+        placed = np.empty(len(keys), np.int64)
+        placed[order] = np.searchsorted(cuts, keys[order], side)
+        return placed
     if len(cuts) > FEW_CUTS:
         return np.searchsorted(cuts, keys, side)
     found = np.zeros(len(keys), np.int64)

@@ -40,7 +40,7 @@ class Outcome:
     certain: Mask
     layer: npt.NDArray[np.int8]
     """The layer that dropped the file, by its place in the funnel; NO_LAYER if it is kept."""
-    decider: npt.NDArray[np.int16]
+    decider: npt.NDArray[np.int32]
     """The part of the predicate that decided, by its place."""
     unknown: Mask
     """Kept because nothing is known of the deciding column."""

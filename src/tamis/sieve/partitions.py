@@ -36,9 +36,14 @@ __all__ = [
     "PartitionSpec",
     "Undecoded",
     "distinct",
+    "plain_values",
 ]
 
 Codes = npt.NDArray[np.int64]
+NAN = float("nan")
+INT64_BITS = 64
+UNDECODED = object()
+"""Stands in a key for a value that could not be decoded: equal to its like, and to no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,11 @@ class MultiSpecPartitionFilter:
         self._unevaluable = {
             spec_id: reason for spec_id, spec in self._specs.items() if (reason := self._why_not(spec))
         }
-        self._memo: dict[PartitionKey, _Judged] = {}
+        self._relevant = {
+            spec_id: tuple(place for place, field in enumerate(spec.fields) if self._tells(field))
+            for spec_id, spec in self._specs.items()
+        }
+        self._memo: dict[tuple[int, tuple[object, ...]], _Judged] = {}
         self._errors: set[PartitionKey] = set()
         self._open: set[PartitionKey] = set()
         self.notes = Notes()
@@ -162,14 +171,12 @@ class MultiSpecPartitionFilter:
 
     def matches(self, key: PartitionKey) -> bool:
         """Whether files of this key may hold a matching row; true also where that cannot be known."""
-        if key not in self._memo:
-            spec = self._spec(key.spec_id)
-            values = None
-            if key.partition is not None:
-                arrays = [pa.array([value]) for value in key.partition]
-                values = pa.StructArray.from_arrays(arrays, names=[field.name for field in spec.fields])
-            self.judge(key.spec_id, values, 1)
-        return self._memo[key].bucket[0]
+        spec = self._spec(key.spec_id)
+        if key.partition is None or spec.is_unpartitioned:
+            return bool(self.judge(key.spec_id, None, 1).bucket.possible[0])
+        arrays = [pa.array([value]) for value in key.partition]
+        values = pa.StructArray.from_arrays(arrays, names=[field.name for field in spec.fields])
+        return bool(self.judge(key.spec_id, values, 1).bucket.possible[0])
 
     def is_fail_open(self, key: PartitionKey) -> bool:
         """Whether the key was included only because it could not be judged."""
@@ -182,7 +189,10 @@ class MultiSpecPartitionFilter:
         count: int,
         undecoded: Iterable[Undecoded] = (),
     ) -> KeyedTrial:
-        """Judge the files of one spec. partition has a child for each field of the spec, in the spec's order."""
+        """Judge the files of one spec. partition has a child for each field of the spec, in the spec's order.
+
+        Keys are told apart by the fields that the predicate needs: files that differ in others have one verdict.
+        """
         spec = self._spec(spec_id)
         if spec_id in self._unevaluable and self._strict and count:
             reason = self._unevaluable[spec_id]
@@ -190,43 +200,46 @@ class MultiSpecPartitionFilter:
                 f"spec {spec_id} cannot be evaluated: {reason}. Plan without strict=True to keep its files.",
                 reason=reason,
             )
-        if partition is None or spec.is_unpartitioned:
-            values: list[pa.Array] = []
-            codes, first = np.zeros(count, np.int64), np.zeros(min(count, 1), np.int64)
-        else:
-            values = [_plain(child) for child in partition.flatten()]
-            codes, first = distinct(values)
-            values = [child.take(pa.array(first)) for child in values]
-        facts, errors = self._facts(spec, values, len(first), undecoded, codes)
-        keys = self._keys(spec, values, len(first))
-        self._judge_new(spec, keys, facts, errors)
-        known = [self._memo[key] for key in keys]
+        places = () if partition is None else self._relevant[spec_id]
+        failed = {part.field: part for part in undecoded if part.field in places}
+        children = [] if partition is None else [_plain(child) for child in partition.flatten()]
+        needed = [children[place] for place in places]
+        codes, first = distinct([*needed, *(pa.array(part.rows) for part in failed.values())], count)
+        values = [child.take(pa.array(first)) for child in needed]
+        misread = {place: (part.rows[first], part.text) for place, part in failed.items()}
+        keys = _tuples(values, [misread[place][0] if place in misread else None for place in places], len(first))
+        facts, errors = self._facts(spec, places, values, misread, len(first))
+        self._judge_new(spec_id, keys, facts)
+        known = [self._memo[spec_id, key] for key in keys]
         by_partition, by_bucket = (
             Trial.of([getattr(one, side) for one in known]) for side in ("partition", "bucket")
         )
-        fail_open = np.array([key in self._open for key in keys], np.bool_)
+        fail_open = by_bucket.possible & (errors | (spec_id in self._unevaluable))
+        self._count(spec, children, codes, errors, fail_open)
         return KeyedTrial(codes, by_partition, by_bucket, facts, fail_open)
 
-    def _judge_new(self, spec: PartitionSpec, keys: list[PartitionKey], facts: Facts, errors: Mask) -> None:
-        """Judge the keys that no batch has brought before, all at once, and count them."""
-        new = np.array([place for place, key in enumerate(keys) if key not in self._memo], np.int64)
+    def _judge_new(self, spec_id: int, keys: list[tuple[object, ...]], facts: Facts) -> None:
+        """Judge the keys that no batch has brought before, all at once."""
+        new = np.array([place for place, key in enumerate(keys) if (spec_id, key) not in self._memo], np.int64)
         if not len(new):
             return
         facts = facts if len(new) == len(keys) else facts.take(new)
         by_partition = try_all(self._predicate.conjuncts, facts.without_buckets())
         by_bucket = try_all(self._predicate.conjuncts, facts)
         for place, partition, bucket in zip(new.tolist(), by_partition.rows(), by_bucket.rows(), strict=True):
-            key = keys[place]
-            self._memo[key] = _Judged(partition, bucket)
-            if errors[place]:
-                self._errors.add(key)
-            if bucket[0] and (errors[place] or spec.spec_id in self._unevaluable):
-                self._open.add(key)
+            self._memo[spec_id, keys[place]] = _Judged(partition, bucket)
 
-    def _keys(self, spec: PartitionSpec, values: list[pa.Array], count: int) -> list[PartitionKey]:
-        columns = [child.to_pylist() for child in values]
-        rows = zip(*columns, strict=True) if columns else [None] * count
-        return [PartitionKey.of(spec, row) for row in rows]
+    def _count(
+        self, spec: PartitionSpec, children: list[pa.Array], codes: Codes, errors: Mask, fail_open: Mask
+    ) -> None:
+        """Count whole partition keys, each once, however many batches it comes in."""
+        for found, mask in ((self._errors, errors), (self._open, fail_open)):
+            rows = np.flatnonzero(mask[codes]) if mask.any() else np.empty(0, np.int64)
+            if len(rows):
+                values = [child.take(pa.array(rows)) for child in children]
+                found |= {
+                    PartitionKey.of(spec, row or None) for row in _tuples(values, [None] * len(values), len(rows))
+                }
 
     def _spec(self, spec_id: int) -> PartitionSpec:
         if spec_id not in self._specs:
@@ -238,6 +251,11 @@ class MultiSpecPartitionFilter:
                 known=known,
             )
         return self._specs[spec_id]
+
+    def _tells(self, field: PartitionField) -> bool:
+        """Whether a field says anything of a column that the predicate mentions."""
+        column = self._columns.get(field.source) if field.source is not None else None
+        return column is not None and has_order(column.type) and field.transform.name not in {"void", "unknown"}
 
     def _why_not(self, spec: PartitionSpec) -> str:
         """Why a field that the predicate needs cannot be evaluated; empty if all can."""
@@ -251,17 +269,20 @@ class MultiSpecPartitionFilter:
         return ""
 
     def _facts(
-        self, spec: PartitionSpec, values: list[pa.Array], count: int, undecoded: Iterable[Undecoded], codes: Codes
+        self,
+        spec: PartitionSpec,
+        places: Iterable[int],
+        values: list[pa.Array],
+        misread: dict[int, tuple[Mask, str]],
+        count: int,
     ) -> tuple[Facts, Mask]:
         """What the distinct keys say of the predicate's columns, and which of them could not be decoded."""
         facts = Facts(count, {})
         errors = np.zeros(count, np.bool_)
-        failed = _failed_keys(undecoded, codes, count)
-        for place, (field, child) in enumerate(zip(spec.fields, values, strict=False)):
-            column = self._columns.get(field.source) if field.source is not None else None
-            if column is None or not has_order(column.type):
-                continue
-            domain, unreadable = self._domain(spec, field, column, child, failed.get(place))
+        for place, child in zip(places, values, strict=True):
+            field = spec.fields[place]
+            column = self._columns[field.source]  # type: ignore[index] # relevant fields have a source
+            domain, unreadable = self._domain(spec, field, column, child, misread.get(place))
             errors |= unreadable
             facts = facts.and_also(Facts(count, {column.id: domain}))
         return facts, errors
@@ -293,8 +314,8 @@ class MultiSpecPartitionFilter:
             null | unreadable,
             nan | unreadable,
             ~(null | nan) | unreadable,
-            (found.range,) if found.range is not None else (),
-            (found.buckets,) if found.buckets is not None else (),
+            (found.range.keep(~unreadable),) if found.range is not None else (),
+            (found.buckets.keep(~unreadable),) if found.buckets is not None else (),
         )
         return domain, unreadable
 
@@ -308,39 +329,50 @@ class MultiSpecPartitionFilter:
         self.notes.add(f"partition value ignored: {reason}")
 
 
-def distinct(values: list[pa.Array]) -> tuple[Codes, Codes]:
-    """Number the distinct tuples: for each row its number, and for each number the first row that has it."""
-    codes: Codes = np.zeros(len(values[0]), np.int64)
+def distinct(values: list[pa.Array], count: int) -> tuple[Codes, Codes]:
+    """Number the distinct tuples of count rows: for each row its number, for each number its first row.
+
+    Numbers go by first appearance, so that the same input gives the same order.
+    """
+    codes: Codes = np.zeros(count, np.int64)
     for child in values:
         part = child.dictionary_encode(null_encoding="encode")
-        size = len(part.dictionary)
-        # Codes stay below the number of rows, and so does a dictionary: their product fits 64 bits.
-        mixed = codes * max(size, 1) + part.indices.to_numpy(zero_copy_only=False)
-        _, codes = np.unique(mixed, return_inverse=True)
-    first = np.full(int(codes.max(initial=-1)) + 1, len(codes), np.int64)
-    np.minimum.at(first, codes, np.arange(len(codes)))
-    # Number by first appearance, so that the same input gives the same order.
-    order = np.argsort(first, kind="stable")
-    renumber = np.empty(len(order), np.int64)
-    renumber[order] = np.arange(len(order))
-    return renumber[codes], first[order]
+        # Codes and the dictionary's size are at most the number of rows: their product fits 64 bits.
+        mixed = codes * max(len(part.dictionary), 1) + part.indices.to_numpy(zero_copy_only=False)
+        renumbered = pa.array(mixed).dictionary_encode()  # numbers by first appearance
+        codes = renumbered.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    first = np.full(int(codes.max(initial=-1)) + 1, count, np.int64)
+    np.minimum.at(first, codes, np.arange(count))
+    return codes, first
 
 
-def _failed_keys(undecoded: Iterable[Undecoded], codes: Codes, count: int) -> dict[int, tuple[Mask, str]]:
-    """Which distinct keys have a value, by field, that the format could not decode."""
-    failed: dict[int, tuple[Mask, str]] = {}
-    for part in undecoded:
-        mask, text = failed.get(part.field, (np.zeros(count, np.bool_), part.text))
-        mask[codes[part.rows]] = True
-        failed[part.field] = (mask, text)
-    return failed
+def _tuples(values: list[pa.Array], misread: list[Mask | None], count: int) -> list[tuple[object, ...]]:
+    """The rows as tuples that can be hashed and compared; what could not be decoded equals only its like."""
+    columns = [
+        [_comparable(value) for value in plain_values(child)]
+        if mask is None
+        else [UNDECODED if bad else _comparable(value) for value, bad in zip(plain_values(child), mask, strict=True)]
+        for child, mask in zip(values, misread, strict=True)
+    ]
+    return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Storage of extension types; times as the integers that they are, so that they hash and compare."""
+    """The storage of an extension type."""
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
+def plain_values(array: pa.Array) -> list[object]:
+    """The values as Python has them; as integers where it has none, for nanoseconds and for far years."""
+    if not (pt.is_temporal(array.type) and getattr(array.type, "unit", "") == "ns"):
+        try:
+            return list(array.to_pylist())
+        except (OverflowError, ValueError):
+            if not pt.is_temporal(array.type):
+                raise
+    return list(array.view(pa.int64() if array.type.bit_width == INT64_BITS else pa.int32()).to_pylist())
+
+
 def _comparable(value: Any) -> object:  # noqa: ANN401 - a partition value of any type
-    """NaN as something that equals itself."""
-    return "NaN" if isinstance(value, float) and value != value else value  # noqa: PLR0124 - the definition of NaN
+    """NaN as one object, which is found again as no other NaN is."""
+    return NAN if isinstance(value, float) and value != value else value  # noqa: PLR0124 - the definition of NaN

@@ -94,10 +94,15 @@ class PlanStats:
     specs: tuple[SpecStats, ...]
     filter: FilterStats
     notes: tuple[str, ...]
+    read_seconds: float = 0.0
+    """Waiting for metadata to be read and decoded."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, numbers and strings, ready for JSON."""
-        return asdict(self)
+        found = asdict(self)
+        for name in ("layers", "specs", "notes"):
+            found[name] = list(found[name])
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +171,8 @@ def count(
     filtered: FilterStats,
     notes: Sequence[str],
 ) -> PlanStats:
-    """The funnel in numbers, in all and for each spec; seconds has the layers in order."""
-    names = tuple(seconds)
+    """The funnel in numbers, in all and for each spec; seconds has the layers in order, the manifest layer first."""
+    names = tuple(seconds)[1:]
     spec_ids = sorted({o.batch.spec_id for o in outcomes} | {u.spec_id for u in unread}, key=_spec_order)
     specs = tuple(_count_spec(spec_id, names, outcomes, unread) for spec_id in spec_ids)
     files, size = sum(spec.files for spec in specs), sum(spec.bytes for spec in specs)

@@ -38,13 +38,18 @@ def partition_texts(batch: FileBatch, spec: PartitionSpec | None, rows: Rows) ->
         return pa.nulls(len(rows), pa.string())
     flat = batch.partition.flatten()
     children = [child.storage if isinstance(child, pa.ExtensionArray) else child for child in flat]
-    codes, first = distinct(children)
+    codes, first = distinct(children, len(batch))
     columns = [
-        [f"{field.name}={_value(field, value)}" for value in child.take(pa.array(first)).to_pylist()]
+        [f"{field.name}={_value(field, value)}" for value in _readable(child.take(pa.array(first)))]
         for field, child in zip(spec.fields, children, strict=False)
     ]
     texts = pa.array(["/".join(parts) for parts in zip(*columns, strict=True)], pa.string())
     return texts.take(pa.array(codes[rows]))
+
+
+def _readable(values: pa.Array) -> list[object]:
+    """Values as Python has them; dates and times as text, since Python lacks nanoseconds and far years."""
+    return list((values.cast(pa.string()) if pt.is_temporal(values.type) else values).to_pylist())
 
 
 def _value(field: PartitionField, value: Any) -> str:  # noqa: ANN401 - a partition value of any type

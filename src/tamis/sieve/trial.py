@@ -16,7 +16,7 @@ from tamis.sieve.order import Mask
 __all__ = ["Trial", "try_all"]
 
 NOBODY = -1
-Deciders = npt.NDArray[np.int16]
+Deciders = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Trial:
     def of(cls, rows: Sequence[tuple[bool, bool, int]]) -> Trial:
         """The outcomes listed one by one."""
         possible, certain, decider = zip(*rows, strict=True) if rows else ((), (), ())
-        return cls(np.array(possible, np.bool_), np.array(certain, np.bool_), np.array(decider, np.int16))
+        return cls(np.array(possible, np.bool_), np.array(certain, np.bool_), np.array(decider, np.int32))
 
     def rows(self) -> list[tuple[bool, bool, int]]:
         """The outcomes one by one."""
@@ -46,7 +46,7 @@ def try_all(conjuncts: Sequence[Bound], facts: Facts) -> Trial:
     """Judge every part of a conjunction."""
     possible = np.ones(facts.count, np.bool_)
     certain = np.ones(facts.count, np.bool_)
-    decider = np.full(facts.count, NOBODY, np.int16)
+    decider = np.full(facts.count, NOBODY, np.int32)
     for place, conjunct in enumerate(conjuncts):
         found = judge(conjunct, facts)
         decider[possible & ~found.possible] = place

@@ -1,4 +1,4 @@
-"""Literals, casts and arithmetic; every expectation was computed by Spark 4.1 with its default rules."""
+"""Literals, casts and arithmetic; every folded value was compared with Spark 4.1, default rules."""
 
 import math
 from decimal import Decimal

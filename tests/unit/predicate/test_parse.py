@@ -1,4 +1,4 @@
-"""What a WHERE text becomes; every expectation about Spark was asked of Spark 4.1."""
+"""What a WHERE text becomes, by Spark's grammar."""
 
 import pyarrow as pa
 import pytest

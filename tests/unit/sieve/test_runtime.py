@@ -146,6 +146,15 @@ def test_bucket_facts_decide_on_whole_tuples() -> None:
     assert kept(RuntimeFilter.of(["a", "b"], {"a": [1, 2], "b": [10, 20]}).bind(schema), facts) == [0]
 
 
+def test_tuple_with_nan_needs_a_file_that_may_hold_nan() -> None:
+    """All ordinary keys of a column are not all of its keys."""
+    schema = Schema.of(a=pa.float64(), b=pa.int64())
+    none, some = pa.array([0, 0]), pa.array([0, 1])
+    stats = ColumnStats(pa.array([0.0, 0.0]), pa.array([9.0, 9.0]), none, some, pa.array([5, 5]))
+    facts = Facts(2, {1: stats_domain(schema.columns[0], stats, 2), **files(schema, 2, b=([1, 1], [1, 1])).domains})
+    assert kept(RuntimeFilter.of(["a", "b"], {"a": [NAN, 2.0], "b": [1, 9]}).bind(schema), facts) == [1]
+
+
 def test_columns_without_facts_leave_the_others_to_prune() -> None:
     schema = Schema.of(a=pa.int64(), b=pa.int64())
     found = RuntimeFilter.of(["a", "b"], {"a": [1, 2], "b": [10, 20]}).bind(schema)

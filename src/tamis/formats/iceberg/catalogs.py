@@ -1,0 +1,96 @@
+"""Tables by name, through PyIceberg's catalogs and its configuration; files through its FileIO.
+
+Whatever `load_catalog` gives serves: REST, SQL, Hive, Glue. PyIceberg finds the metadata file; tamis reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import MissingDependency
+from tamis.formats.errors import CatalogError, NoSuchTableError, shown, unreadable
+from tamis.formats.iceberg.locate import local_path
+from tamis.formats.iceberg.reading import Fetch, fetch_local
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+
+__all__ = ["fetch_through", "file_io", "find_table"]
+
+
+def find_table(name: str, catalog: str | Mapping[str, str] | None) -> tuple[str, Fetch]:
+    """The location of the table's metadata file, and how to fetch its files.
+
+    name is `catalog.db.table`; the first part is the catalog, unless one is given, by its configured name or by its
+    properties.
+    """
+    load_catalog, no_such_table = _pyiceberg()
+    first, _, rest = name.partition(".")
+    identifier = name if catalog is not None else rest
+    if not identifier or "." not in identifier:
+        raise NoSuchTableError(
+            f"no table {name!r}: it is no file or folder here, and a name in a catalog has three parts, "
+            "catalog.namespace.table.",
+            table=name,
+        )
+    label = "the given catalog" if isinstance(catalog, Mapping) else f"catalog {catalog or first!r}"
+    try:
+        loaded = load_catalog("tamis", **catalog) if isinstance(catalog, Mapping) else load_catalog(catalog or first)
+        table = loaded.load_table(identifier)
+    except no_such_table as error:
+        raise NoSuchTableError(f"{label} has no table {identifier!r}. Check the name.", table=identifier) from error
+    except Exception as error:
+        # Catalogs raise what their clients raise: none of it is ours, and all of it means the same to the user.
+        reason = type(error).__name__
+        raise CatalogError(
+            f"cannot open {identifier!r} through {label}: {reason}: {_safe(error)}. "
+            "Check the catalog's settings (~/.pyiceberg.yaml, PYICEBERG_CATALOG__...) and that it is reachable.",
+            table=identifier,
+            catalog=label,
+            reason=reason,
+        ) from error
+    return table.metadata_location, fetch_through(table.io)
+
+
+def fetch_through(io: FileIO) -> Fetch:
+    """How to fetch a file: the local ones directly, all others through the catalog's FileIO."""
+
+    def fetch(location: str) -> bytes:
+        if local_path(location) is not None:
+            return fetch_local(location)
+        try:
+            with io.new_input(location).open() as stream:
+                return bytes(stream.read())
+        except Exception as error:
+            # An object store's client raises its own errors; the file and the kind of failure are what helps.
+            raise unreadable(location, f"{type(error).__name__}: {_safe(error)}") from error
+
+    return fetch
+
+
+def file_io(location: str, properties: Mapping[str, str]) -> FileIO:
+    """PyIceberg's FileIO for a location outside any catalog."""
+    _pyiceberg()
+    from pyiceberg.io import load_file_io
+
+    return load_file_io(dict(properties), location)
+
+
+def _pyiceberg() -> tuple[Any, Any]:
+    try:
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.exceptions import NoSuchTableError as NoTable
+    except ImportError as error:
+        raise MissingDependency(
+            "opening Iceberg tables by name needs 'pyiceberg': pip install 'tamis[iceberg]'",
+            package="pyiceberg",
+            extra="iceberg",
+        ) from error
+    return load_catalog, NoTable
+
+
+def _safe(error: BaseException) -> str:
+    """The first line of a message, without credentials in any URI."""
+    line = str(error).strip().partition("\n")[0]
+    return " ".join(shown(word) for word in line.split(" "))[:300]

@@ -1,0 +1,142 @@
+"""DataFusion's Avro reader: blocks in, Arrow out.
+
+Only its native module is loaded. The Python package around it imports pandas and takes more than a second; the
+native module alone takes a few milliseconds.
+
+The reader does not end on a block that holds more than the records that it announces. So it is not waited for longer
+than any sound file takes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import ModuleType
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tamis.errors import MissingDependency
+
+__all__ = ["DecodeError", "DecodeTimeout", "decode"]
+
+_NATIVE: Final = "datafusion._internal"
+_LOADING: Final = threading.Lock()
+_BATCH_ROWS: Final = 1 << 16
+"""Records a batch: most manifests come out as one."""
+_PATIENCE: Final = 10.0
+_PATIENCE_PER_BYTE: Final = 2e-6
+"""Seconds to wait, and more for each byte: fifty times what a sound file takes on a slow machine."""
+
+
+class DecodeError(Exception):
+    """The decoder did not understand the blocks; never shown without the file's name."""
+
+
+class DecodeTimeout(DecodeError):
+    """The decoder did not come to an end. Its thread cannot be stopped, and dies with the process."""
+
+
+def decode(pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int = _BATCH_ROWS) -> pa.Table:
+    """The columns of schema from an Avro file that is given in pieces; other columns are skipped.
+
+    The interpreter's lock is released meanwhile, so that several threads decode at once.
+    """
+    size = sum(len(piece) for piece in pieces)
+    limit = _PATIENCE + size * _PATIENCE_PER_BYTE
+    outcome: SimpleQueue[pa.Table | BaseException] = SimpleQueue()
+    work = (outcome, pieces, schema, batch_rows)
+    threading.Thread(target=_deliver, args=work, name="tamis-avro", daemon=True).start()
+    try:
+        found = outcome.get(timeout=limit)
+    except Empty:
+        raise DecodeTimeout(f"{size} bytes were not decoded within {limit:.0f} s") from None
+    if isinstance(found, BaseException):
+        # A panic of the native code is no Exception.
+        if isinstance(found, Exception) or type(found).__name__ == "PanicException":
+            raise DecodeError(_first_line(found)) from found
+        raise found
+    return found
+
+
+def _deliver(
+    outcome: SimpleQueue[pa.Table | BaseException],
+    pieces: Sequence[bytes | memoryview],
+    schema: pa.Schema,
+    batch_rows: int,
+) -> None:
+    try:
+        session = _session(batch_rows)
+        with _file_of(pieces) as path:
+            batches = session.read_avro(path, schema, [], "").collect()
+        outcome.put(pa.Table.from_batches(batches, schema))
+    except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+        outcome.put(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].removeprefix("DataFusion error: ")
+
+
+def _session(batch_rows: int) -> Any:  # noqa: ANN401 - the native module has no types
+    native = _native()
+    settings = {
+        "datafusion.execution.batch_size": str(batch_rows),
+        # One manifest is one task; tasks run side by side.
+        "datafusion.execution.target_partitions": "1",
+    }
+    return native.SessionContext(native.SessionConfig(settings))
+
+
+def _native() -> ModuleType:
+    """The native module alone; through its package if it does not stand where it should."""
+    with _LOADING:
+        return sys.modules.get(_NATIVE) or _load()
+
+
+def _load() -> ModuleType:
+    package = find_spec("datafusion")
+    if package is None:
+        raise MissingDependency(
+            "reading Avro metadata needs 'datafusion': pip install 'tamis'", package="datafusion", extra=""
+        )
+    for folder in package.submodule_search_locations or ():
+        for suffix in EXTENSION_SUFFIXES:
+            found = Path(folder, f"_internal{suffix}")
+            spec = spec_from_file_location(_NATIVE, found) if found.exists() else None
+            if spec is not None and spec.loader is not None:
+                module = module_from_spec(spec)
+                # It may be initialised once in a process: a later `import datafusion` must find this one.
+                sys.modules[_NATIVE] = module
+                try:
+                    spec.loader.exec_module(module)
+                except ImportError:
+                    del sys.modules[_NATIVE]
+                    raise
+                return module
+    return importlib.import_module(_NATIVE)
+
+
+@contextmanager
+def _file_of(pieces: Sequence[bytes | memoryview]) -> Iterator[str]:
+    """A file with that content, in memory where the system can; gone afterwards."""
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
+        with open(os.memfd_create("tamis"), "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            file.writelines(pieces)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.TemporaryDirectory(prefix="tamis-") as folder:
+        path = Path(folder, "blocks")
+        with path.open("wb") as file:
+            file.writelines(pieces)
+        yield str(path)

@@ -1,0 +1,278 @@
+"""Manifest entries as columns: what every use of a manifest has in common.
+
+Law: an entry that is not marked deleted comes out once, with what it inherits from its manifest, whatever wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy import typing as npt
+from pyarrow import types as pt
+
+from tamis.formats.errors import unreadable
+from tamis.formats.iceberg.avro import parse_avro
+from tamis.formats.iceberg.bounds import MapColumn, decode_values
+from tamis.formats.iceberg.manifest_list import Manifest
+from tamis.formats.iceberg.metadata import SpecLayout
+from tamis.formats.iceberg.reading import Decoded, Fetch, decode_columns
+from tamis.formats.iceberg.records import AvroColumn, Path
+from tamis.predicate.keys import has_order
+from tamis.sieve.domain import ColumnStats
+from tamis.sieve.partitions import Undecoded
+
+__all__ = ["Entries", "read_entries"]
+
+STATUS: Final[Path] = (0,)
+SNAPSHOT: Final[Path] = (1,)
+SEQUENCE: Final[Path] = (3,)
+FILE_SEQUENCE: Final[Path] = (4,)
+FILE_PATH: Final[Path] = (2, 100)
+FILE_FORMAT: Final[Path] = (2, 101)
+PARTITION: Final[Path] = (2, 102)
+RECORDS: Final[Path] = (2, 103)
+SIZE: Final[Path] = (2, 104)
+NULL_COUNTS: Final[Path] = (2, 110)
+LOWER: Final[Path] = (2, 125)
+UPPER: Final[Path] = (2, 128)
+CONTENT: Final[Path] = (2, 134)
+EQUALITY_IDS: Final[Path] = (2, 135)
+NAN_COUNTS: Final[Path] = (2, 137)
+SORT_ORDER: Final[Path] = (2, 140)
+FIRST_ROW_ID: Final[Path] = (2, 142)
+REFERENCED: Final[Path] = (2, 143)
+OFFSET: Final[Path] = (2, 144)
+CONTENT_SIZE: Final[Path] = (2, 145)
+
+NAMES: Final = {
+    "status": 0,
+    "snapshot_id": 1,
+    "data_file": 2,
+    "sequence_number": 3,
+    "file_sequence_number": 4,
+    "file_path": 100,
+    "file_format": 101,
+    "partition": 102,
+    "record_count": 103,
+    "file_size_in_bytes": 104,
+    "null_value_counts": 110,
+    "lower_bounds": 125,
+    "upper_bounds": 128,
+    "content": 134,
+    "equality_ids": 135,
+    "nan_value_counts": 137,
+    "sort_order_id": 140,
+    "first_row_id": 142,
+    "referenced_data_file": 143,
+    "content_offset": 144,
+    "content_size_in_bytes": 145,
+}
+"""Field ids by name, for writers that leave the ids out."""
+
+ADDED: Final = 1
+DELETED: Final = 2
+_NEEDED: Final = (STATUS, FILE_PATH, RECORDS, SIZE)
+_ALWAYS: Final = frozenset({*_NEEDED, SNAPSHOT, SEQUENCE, FILE_SEQUENCE, FILE_FORMAT, CONTENT})
+
+Types = Mapping[int, pa.DataType]
+"""The columns whose statistics are wanted, by field id, with the types that they have by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Live entries of manifests that have one spec and one layout."""
+
+    layout: SpecLayout
+    manifest: npt.NDArray[np.int64]
+    """Which of the given manifests each entry is from."""
+    place: npt.NDArray[np.int64]
+    """Its place in that manifest, deleted entries counted."""
+    columns: Mapping[Path, pa.Array]
+    written: Mapping[Path, AvroColumn]
+    inherited: Mapping[str, pa.Array]
+    """snapshot_id, sequence_number, file_sequence_number and first_row_id, after inheritance."""
+
+    @property
+    def count(self) -> int:
+        """How many entries."""
+        return len(self.manifest)
+
+    def column(self, path: Path, type_: pa.DataType) -> pa.Array:
+        """A column, null throughout if the writer has it not."""
+        found = self.columns.get(path)
+        return pa.nulls(self.count, type_) if found is None else found.cast(type_)
+
+    def stats(self, wanted: Types) -> dict[int | str, ColumnStats]:
+        """The statistics of the wanted columns."""
+        maps = {
+            path: MapColumn.of(self.columns[path])
+            for path in (LOWER, UPPER, NULL_COUNTS, NAN_COUNTS)
+            if path in self.columns
+        }
+        rows = self.columns[RECORDS]
+        found: dict[int | str, ColumnStats] = {}
+        for id_, type_ in wanted.items():
+            ordered = has_order(type_)
+            found[id_] = ColumnStats(
+                lower=maps[LOWER].bounds(id_, type_) if ordered and LOWER in maps else None,
+                upper=maps[UPPER].bounds(id_, type_) if ordered and UPPER in maps else None,
+                null_count=maps[NULL_COUNTS].numbers(id_) if NULL_COUNTS in maps else None,
+                nan_count=maps[NAN_COUNTS].numbers(id_) if NAN_COUNTS in maps else None,
+                # Outside lists and maps a column has a value for each row, so the row count serves: one map less.
+                value_count=rows,
+            )
+        return found
+
+    def partition(self) -> tuple[pa.StructArray | None, tuple[Undecoded, ...]]:
+        """Partition values in the spec's order, each field of one type, and those that could not be read."""
+        fields = self.layout.spec.fields
+        if not fields:
+            return None, ()
+        children, undecoded = [], []
+        for place, (field, id_, type_) in enumerate(
+            zip(fields, self.layout.field_ids, self.layout.types, strict=True)
+        ):
+            path = _partition_path(self.written, id_, field.name)
+            if path is None or path not in self.columns:
+                children.append(pa.nulls(self.count, type_ or pa.null()))
+                if field.transform.name != "void":
+                    every = np.ones(self.count, np.bool_)
+                    undecoded.append(Undecoded(place, every, "the manifest has no value for this field"))
+                continue
+            values, unread = _typed(self.columns[path], self.written[path], type_)
+            children.append(values)
+            if unread.any():
+                undecoded.append(Undecoded(place, unread, f"the value cannot be read as {type_}"))
+        named = [pa.field(field.name, child.type) for field, child in zip(fields, children, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=named), tuple(undecoded)
+
+
+def read_entries(
+    manifests: Sequence[Manifest], layout: SpecLayout, fetch: Fetch, wanted: Types, also: Collection[Path] = ()
+) -> list[Entries]:
+    """The live entries of manifests of one spec: what all need, statistics for the wanted, and what is asked for."""
+    files = [parse_avro(one.path, fetch(one.path)) for one in manifests]
+    chosen = _ALWAYS | _stats_columns(wanted) | frozenset(also)
+    decoded = decode_columns(files, lambda path: path in chosen or path[:-1] == PARTITION, NAMES)
+    return [_live(one, manifests, layout) for one in decoded]
+
+
+def _stats_columns(wanted: Types) -> frozenset[Path]:
+    found: set[Path] = {NULL_COUNTS} if wanted else set()
+    if any(has_order(type_) for type_ in wanted.values()):
+        found |= {LOWER, UPPER}
+    if any(pt.is_floating(type_) for type_ in wanted.values()):
+        found |= {NAN_COUNTS}
+    return frozenset(found)
+
+
+def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -> Entries:
+    for needed in _NEEDED:
+        if needed not in decoded.columns:
+            which = manifests[int(decoded.files[0])].path if decoded.count else manifests[0].path
+            raise unreadable(which, f"it lacks field {needed[-1]}: it is no manifest", 0)
+    status = decoded.columns[STATUS].to_numpy(zero_copy_only=False)
+    live = status != DELETED
+    inherited = _inherit(decoded, manifests, status, live)
+    starts = np.flatnonzero(np.diff(decoded.files, prepend=-1))
+    place = np.arange(decoded.count) - np.repeat(starts, np.diff(np.append(starts, decoded.count)))
+    columns, files = decoded.columns, decoded.files
+    if not live.all():
+        mask = pa.array(live)
+        columns = {path: column.filter(mask) for path, column in columns.items()}
+        inherited = {name: column.filter(mask) for name, column in inherited.items()}
+        files, place = files[live], place[live]
+    return Entries(layout, files, place, columns, decoded.written, inherited)
+
+
+def _inherit(
+    decoded: Decoded, manifests: Sequence[Manifest], status: npt.NDArray[np.int32], live: npt.NDArray[np.bool_]
+) -> dict[str, pa.Array]:
+    """What entries take over from their manifest, by the rules of Iceberg's specification."""
+    absent = pa.nulls(decoded.count, pa.int64())
+    snapshot, sequence, file_sequence = (
+        decoded.columns.get(path, absent).cast(pa.int64()) for path in (SNAPSHOT, SEQUENCE, FILE_SEQUENCE)
+    )
+    index = pa.array(decoded.files)
+    snapshots = pa.array([one.snapshot_id for one in manifests], pa.int64()).take(index)
+    sequences = pa.array([one.sequence_number for one in manifests], pa.int64()).take(index)
+    # An entry that was carried over has its own number; only version 1, where all are 0, may lack it.
+    may = (status == ADDED) | (sequences.to_numpy(zero_copy_only=False) == 0)
+    given = pc.if_else(pa.array(may), sequences, pa.scalar(None, pa.int64()))
+    found = {
+        "snapshot_id": pc.coalesce(snapshot, snapshots),
+        "sequence_number": pc.coalesce(sequence, given),
+        "file_sequence_number": pc.coalesce(file_sequence, given),
+    }
+    if any(one.first_row_id is not None for one in manifests):
+        found["first_row_id"] = _row_ids(decoded, manifests, live)
+    return found
+
+
+def _row_ids(decoded: Decoded, manifests: Sequence[Manifest], live: npt.NDArray[np.bool_]) -> pa.Array:
+    """First row ids: a live entry without one continues where the one before it in its manifest ended.
+
+    A manifest without a first row id is older than row lineage, and its entries have none.
+    """
+    own = decoded.columns.get(FIRST_ROW_ID, pa.nulls(decoded.count, pa.int64()))
+    open_ = live & np.asarray(own.is_null().to_numpy(zero_copy_only=False))
+    rows = np.where(open_, decoded.columns[RECORDS].to_numpy(zero_copy_only=False), 0)
+    before = np.cumsum(rows) - rows
+    firsts = np.flatnonzero(np.diff(decoded.files, prepend=-1))
+    before -= np.repeat(before[firsts], np.diff(np.append(firsts, decoded.count)))
+    start = pa.array([one.first_row_id for one in manifests], pa.int64()).take(pa.array(decoded.files))
+    given = pc.if_else(pa.array(open_), pc.add(start, pa.array(before)), pa.scalar(None, pa.int64()))
+    return pc.if_else(start.is_valid(), pc.coalesce(own, given), pa.scalar(None, pa.int64()))
+
+
+def _partition_path(written: Mapping[Path, AvroColumn], field_id: int, name: str) -> Path | None:
+    """The writer's column of a partition field: by its id, else by its name; None if there is none."""
+    path = (*PARTITION, field_id)
+    if path in written:
+        return path
+    named = [one.path for one in written.values() if one.path[:-1] == PARTITION and one.written_as == name]
+    return named[0] if len(named) == 1 and named[0][-1] < 0 else None
+
+
+def _typed(values: pa.Array, column: AvroColumn, type_: pa.DataType | None) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+    """Partition values as the type that the spec gives them, and which of them cannot be read so."""
+    none = np.zeros(len(values), np.bool_)
+    if type_ is None:
+        return _as_written(values, column), none
+    if pt.is_fixed_size_binary(values.type) and not pt.is_fixed_size_binary(type_):
+        values = values.cast(pa.binary())
+    try:
+        if pt.is_binary(values.type):
+            # Bytes are encoded as bounds are: decimals, uuids, fixed; strings are strings already.
+            found = decode_values(values, np.arange(len(values)), type_)
+        elif pt.is_int32(values.type) and pt.is_timestamp(type_):
+            found = values.view(pa.date32()).cast(type_)
+        elif pt.is_temporal(type_) and values.type.bit_width == type_.bit_width:
+            found = values.view(type_)
+        else:
+            found = values.cast(type_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        found = pa.nulls(len(values), type_)
+    unread = np.asarray(pc.and_(values.is_valid(), found.is_null()).to_numpy(zero_copy_only=False))
+    return found, unread
+
+
+_LOGICAL: Final = {
+    "date": pa.date32(),
+    "time-micros": pa.time64("us"),
+    "timestamp-micros": pa.timestamp("us"),
+    "timestamp-nanos": pa.timestamp("ns"),
+}
+
+
+def _as_written(values: pa.Array, column: AvroColumn) -> pa.Array:
+    """Values whose spec does not say what they are, as the manifest does."""
+    logical = _LOGICAL.get(column.logical or "")
+    if logical is not None and pt.is_integer(values.type) and logical.bit_width == values.type.bit_width:
+        return values.view(logical)
+    return values

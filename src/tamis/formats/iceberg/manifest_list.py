@@ -1,0 +1,199 @@
+"""The manifest list of a snapshot: which manifests it has, and what their partition summaries say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.formats.errors import unreadable
+from tamis.formats.iceberg.avro import parse_avro
+from tamis.formats.iceberg.bounds import decode_values
+from tamis.formats.iceberg.metadata import Snapshot, SpecLayout
+from tamis.formats.iceberg.reading import Fetch, decode_columns
+from tamis.formats.iceberg.records import Path
+
+__all__ = ["DATA", "DELETES", "FieldSummary", "Manifest", "parse_manifest_list", "read_manifest_list", "summaries"]
+
+DATA: Final = 0
+DELETES: Final = 1
+
+PATH: Final[Path] = (500,)
+LENGTH: Final[Path] = (501,)
+SPEC: Final[Path] = (502,)
+SNAPSHOT: Final[Path] = (503,)
+ADDED_FILES: Final[Path] = (504,)
+EXISTING_FILES: Final[Path] = (505,)
+DELETED_FILES: Final[Path] = (506,)
+SUMMARIES: Final[Path] = (507,)
+ADDED_ROWS: Final[Path] = (512,)
+EXISTING_ROWS: Final[Path] = (513,)
+SEQUENCE: Final[Path] = (515,)
+MIN_SEQUENCE: Final[Path] = (516,)
+CONTENT: Final[Path] = (517,)
+FIRST_ROW_ID: Final[Path] = (520,)
+_ALL: Final = (
+    *(PATH, LENGTH, SPEC, SNAPSHOT, ADDED_FILES, EXISTING_FILES, DELETED_FILES, SUMMARIES),
+    *(ADDED_ROWS, EXISTING_ROWS, SEQUENCE, MIN_SEQUENCE, CONTENT, FIRST_ROW_ID),
+)
+
+NAMES: Final = {
+    "manifest_path": 500,
+    "manifest_length": 501,
+    "partition_spec_id": 502,
+    "added_snapshot_id": 503,
+    "added_data_files_count": 504,
+    "added_files_count": 504,
+    "existing_data_files_count": 505,
+    "existing_files_count": 505,
+    "deleted_data_files_count": 506,
+    "deleted_files_count": 506,
+    "partitions": 507,
+    "added_rows_count": 512,
+    "existing_rows_count": 513,
+    "sequence_number": 515,
+    "min_sequence_number": 516,
+    "content": 517,
+    "first_row_id": 520,
+}
+"""Field ids by name, for writers that leave the ids out."""
+
+_Summary = tuple[bool | None, bool | None, bytes | None, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One manifest of a snapshot. What an old writer left out is None; its entries inherit the rest."""
+
+    path: str
+    length: int | None
+    spec_id: int
+    content: int
+    """DATA or DELETES."""
+    sequence_number: int = 0
+    min_sequence_number: int = 0
+    snapshot_id: int | None = None
+    """The snapshot that added the manifest."""
+    added_files: int | None = None
+    existing_files: int | None = None
+    deleted_files: int | None = None
+    added_rows: int | None = None
+    existing_rows: int | None = None
+    first_row_id: int | None = None
+    summaries: tuple[_Summary, ...] | None = None
+    """A field of the spec each: may it be null, may it be NaN, its bounds as bytes."""
+
+    @property
+    def live_files(self) -> int | None:
+        """Files that it adds or keeps; None if an old writer did not say."""
+        if self.added_files is None or self.existing_files is None:
+            return None
+        return self.added_files + self.existing_files
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSummary:
+    """What manifests of one spec say of one partition field, an entry for each manifest; null is unknown.
+
+    A bound that is null where `known` is true says that the field has no value but NULL (or NaN).
+    """
+
+    known: pa.BooleanArray
+    contains_null: pa.BooleanArray
+    contains_nan: pa.BooleanArray
+    lower: pa.Array
+    upper: pa.Array
+
+
+def read_manifest_list(snapshot: Snapshot, fetch: Fetch) -> list[Manifest]:
+    """The snapshot's manifests in the list's order, also where an old table lists them in its metadata."""
+    if snapshot.manifest_list is not None:
+        return parse_manifest_list(snapshot.manifest_list, fetch(snapshot.manifest_list))
+    return [_listed_in_metadata(path, fetch) for path in snapshot.manifests]
+
+
+def _listed_in_metadata(path: str, fetch: Fetch) -> Manifest:
+    data = fetch(path)
+    header = parse_avro(path, data).metadata
+    return Manifest(path, len(data), int(header.get("partition-spec-id", 0)), DATA)
+
+
+def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
+    """The manifests that a manifest list has, of any format version."""
+    (found,) = decode_columns([parse_avro(path, data)], _ALL, NAMES)
+    for needed in (PATH, SPEC):
+        if needed not in found.columns:
+            raise unreadable(path, f"it lacks field {needed[0]}: it is no manifest list", 0)
+    values: dict[Path, list[Any]] = {id_: column.to_pylist() for id_, column in found.columns.items()}
+    absent = [None] * found.count
+
+    def column(id_: Path) -> list[Any]:
+        return values.get(id_, absent)
+
+    return [
+        Manifest(
+            path=row[0],
+            length=row[1],
+            spec_id=row[2],
+            content=row[3] or DATA,
+            sequence_number=row[4] or 0,
+            min_sequence_number=row[5] or 0,
+            snapshot_id=row[6],
+            added_files=row[7],
+            existing_files=row[8],
+            deleted_files=row[9],
+            added_rows=row[10],
+            existing_rows=row[11],
+            first_row_id=row[12],
+            summaries=_summaries(row[13]),
+        )
+        for row in zip(
+            *(values[PATH], column(LENGTH), values[SPEC], column(CONTENT), column(SEQUENCE), column(MIN_SEQUENCE)),
+            *(column(SNAPSHOT), column(ADDED_FILES), column(EXISTING_FILES), column(DELETED_FILES)),
+            *(column(ADDED_ROWS), column(EXISTING_ROWS), column(FIRST_ROW_ID), column(SUMMARIES)),
+            strict=True,
+        )
+    ]
+
+
+def _summaries(items: Iterable[dict[str, object]] | None) -> tuple[_Summary, ...] | None:
+    if items is None:
+        return None
+    names = ("contains_null", "contains_nan", "lower_bound", "upper_bound")
+    return tuple(tuple(one.get(name) for name in names) for one in items)  # type: ignore[misc] # four of them
+
+
+def summaries(manifests: Sequence[Manifest], layout: SpecLayout) -> tuple[FieldSummary, ...]:
+    """What manifests of one spec say of each of its fields, typed; unknown where a manifest has no summary."""
+    width = len(layout.types)
+    rows = [one.summaries if one.summaries and len(one.summaries) == width else None for one in manifests]
+    found = []
+    for place, type_ in enumerate(layout.types):
+        items: list[_Summary | None] = [None if row is None else row[place] for row in rows]
+        lower, upper = (_bounds(items, side, type_) for side in (2, 3))
+        # A bound that is there and cannot be read is unknown; one that is not there says: no value.
+        known = [
+            item is not None
+            and all(bound.is_valid == (raw is not None) for bound, raw in zip(pair, item[2:], strict=True))
+            for item, pair in zip(items, zip(lower, upper, strict=True), strict=True)
+        ]
+        found.append(
+            FieldSummary(
+                pa.array(known, pa.bool_()),
+                pa.array([None if item is None else item[0] for item in items], pa.bool_()),
+                pa.array([None if item is None else item[1] for item in items], pa.bool_()),
+                lower,
+                upper,
+            )
+        )
+    return tuple(found)
+
+
+def _bounds(items: Sequence[_Summary | None], side: int, type_: pa.DataType | None) -> pa.Array:
+    if type_ is None:
+        return pa.nulls(len(items))
+    values = pa.array([None if item is None else item[side] for item in items], pa.binary())
+    return decode_values(values, np.arange(len(items)), type_)

@@ -1,0 +1,171 @@
+"""Manifests to batches of files for the sieve, several at a time.
+
+Files come in the order of the manifest list and of each manifest, so that the same table gives the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from tamis.formats.iceberg import entries as e
+from tamis.formats.iceberg.entries import Entries, Types, read_entries
+from tamis.formats.iceberg.manifest_list import DATA, Manifest
+from tamis.formats.iceberg.metadata import TableMetadata
+from tamis.formats.iceberg.reading import Fetch, in_order
+from tamis.predicate.schema import ColumnId
+from tamis.sieve.domain import ColumnStats
+from tamis.sieve.files import FileBatch
+from tamis.sieve.partitions import Undecoded
+
+__all__ = ["DeleteBatch", "read_data_files", "read_delete_files"]
+
+THREADS: Final = 2
+JOIN_BYTES: Final = 2 << 20
+"""Small manifests of one spec are decoded together until they reach this size: one costs a millisecond to set up."""
+JOIN_FILES: Final = 256
+"""Most manifests to decode together, so that one task does not fetch a whole table."""
+PATH_COLUMN: Final = 2147483546
+"""The field id of file_path in position delete files: its bounds tell which data files they concern."""
+_PATH_TYPE: Final = pa.string()
+_DELETE_COLUMNS: Final = (e.EQUALITY_IDS, e.REFERENCED, e.OFFSET, e.CONTENT_SIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteBatch:
+    """Delete files and deletion vectors of one spec."""
+
+    spec_id: int
+    files: pa.Table
+    """A row each: content (1 position, 2 equality), path, file_format, rows, size, sequence_number, snapshot_id,
+    equality_ids, referenced_data_file, content_offset, content_size, and path_lower and path_upper, the bounds of the
+    data files' paths that a position delete file names."""
+    partition: pa.StructArray | None = None
+    stats: Mapping[ColumnId, ColumnStats] = field(default_factory=dict)
+    undecoded: tuple[Undecoded, ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.files.num_rows)
+
+
+def read_data_files(
+    metadata: TableMetadata,
+    manifests: Sequence[Manifest],
+    fetch: Fetch,
+    wanted: Types,
+    *,
+    threads: int = THREADS,
+) -> Iterator[FileBatch]:
+    """The live data files of these manifests, with statistics of the wanted columns only.
+
+    extra has snapshot_id, sequence_number, file_sequence_number, first_row_id (version 3), file_format, and where the
+    entry stands: manifest (its place among the given manifests) and entry (its place in that manifest).
+    """
+    work = partial(_data_batches, metadata, manifests, fetch, wanted)
+    for batches in in_order(work, _tasks(manifests), threads):
+        yield from batches
+
+
+def read_delete_files(
+    metadata: TableMetadata,
+    manifests: Sequence[Manifest],
+    fetch: Fetch,
+    wanted: Types,
+    *,
+    threads: int = THREADS,
+) -> Iterator[DeleteBatch]:
+    """The live delete files of these manifests, with statistics of the wanted columns (for equality deletes)."""
+    work = partial(_delete_batches, metadata, manifests, fetch, wanted)
+    for batches in in_order(work, _tasks(manifests), threads):
+        yield from batches
+
+
+def _tasks(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
+    """Places of manifests to decode together: neighbours of one spec, up to a size."""
+    task: list[int] = []
+    size = 0
+    for place, one in enumerate(manifests):
+        full = size >= JOIN_BYTES or len(task) >= JOIN_FILES
+        if task and (full or manifests[task[0]].spec_id != one.spec_id):
+            yield task
+            task, size = [], 0
+        task.append(place)
+        size += one.length or JOIN_BYTES
+    if task:
+        yield task
+
+
+def _data_batches(
+    metadata: TableMetadata, manifests: Sequence[Manifest], fetch: Fetch, wanted: Types, places: Sequence[int]
+) -> list[FileBatch]:
+    task = [manifests[place] for place in places]
+    also = (e.FIRST_ROW_ID,) if any(one.first_row_id is not None for one in task) else ()
+    found = read_entries(task, metadata.layout(task[0].spec_id), fetch, wanted, also)
+    return [_file_batch(one, places, wanted) for one in found if one.count]
+
+
+def _file_batch(entries: Entries, places: Sequence[int], wanted: Types) -> FileBatch:
+    partition, undecoded = entries.partition()
+    return FileBatch(
+        path=entries.columns[e.FILE_PATH],
+        size=entries.columns[e.SIZE],
+        rows=entries.columns[e.RECORDS],
+        spec_id=entries.layout.spec.spec_id,
+        partition=partition,
+        stats=entries.stats(wanted),
+        undecoded=undecoded,
+        extra={
+            **entries.inherited,
+            "file_format": entries.column(e.FILE_FORMAT, pa.string()),
+            "manifest": pa.array(places, pa.int32()).take(pa.array(entries.manifest)),
+            "entry": pa.array(entries.place, pa.int32()),
+        },
+    )
+
+
+def _delete_batches(
+    metadata: TableMetadata, manifests: Sequence[Manifest], fetch: Fetch, wanted: Types, places: Sequence[int]
+) -> list[DeleteBatch]:
+    task = [manifests[place] for place in places]
+    # Position deletes say in the bounds of their file_path column which data files they concern.
+    columns = {PATH_COLUMN: _PATH_TYPE, **wanted}
+    found = read_entries(task, metadata.layout(task[0].spec_id), fetch, columns, _DELETE_COLUMNS)
+    return [_delete_batch(one, places, columns) for one in found if one.count]
+
+
+def _delete_batch(entries: Entries, places: Sequence[int], columns: Types) -> DeleteBatch:
+    partition, undecoded = entries.partition()
+    stats = entries.stats(columns)
+    paths = stats.pop(PATH_COLUMN)
+    nothing = pa.nulls(entries.count, _PATH_TYPE)
+    inherited = dict(entries.inherited)
+    files = pa.table(
+        {
+            "content": entries.column(e.CONTENT, pa.int32()),
+            "path": entries.columns[e.FILE_PATH],
+            "file_format": entries.column(e.FILE_FORMAT, pa.string()),
+            "rows": entries.columns[e.RECORDS],
+            "size": entries.columns[e.SIZE],
+            "sequence_number": inherited["sequence_number"],
+            "snapshot_id": inherited["snapshot_id"],
+            "file_sequence_number": inherited["file_sequence_number"],
+            "equality_ids": entries.column(e.EQUALITY_IDS, pa.list_(pa.int32())),
+            "referenced_data_file": entries.column(e.REFERENCED, pa.string()),
+            "content_offset": entries.column(e.OFFSET, pa.int64()),
+            "content_size": entries.column(e.CONTENT_SIZE, pa.int64()),
+            "path_lower": nothing if paths.lower is None else paths.lower,
+            "path_upper": nothing if paths.upper is None else paths.upper,
+            "manifest": pa.array(places, pa.int32()).take(pa.array(entries.manifest)),
+            "entry": pa.array(entries.place, pa.int32()),
+        }
+    )
+    return DeleteBatch(entries.layout.spec.spec_id, files, partition, stats, undecoded)
+
+
+def live_manifests(manifests: Iterable[Manifest], content: int = DATA) -> list[Manifest]:
+    """Those of that content that may have a live entry; one that does not say may have some."""
+    return [one for one in manifests if one.content == content and one.live_files != 0]

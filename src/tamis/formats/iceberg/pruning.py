@@ -1,0 +1,82 @@
+"""Manifests judged by their partition summaries, before any of them is read.
+
+A summary gives the range of each partition field over a manifest's files: a fact like a file's own partition value,
+but wider. Law: a manifest with a file that may match is never dropped; whatever a summary does not say is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as pt
+
+from tamis.formats.iceberg.manifest_list import FieldSummary, Manifest, summaries
+from tamis.formats.iceberg.metadata import SpecLayout, TableMetadata
+from tamis.predicate.schema import Column, ColumnId
+from tamis.sieve.domain import Domain, Facts
+from tamis.sieve.order import Mask, mask_of
+from tamis.sieve.outcome import Sieve
+from tamis.sieve.transforms import preimage
+from tamis.sieve.trial import try_all
+
+__all__ = ["may_match"]
+
+
+def may_match(sieve: Sieve, metadata: TableMetadata, manifests: Sequence[Manifest]) -> list[bool]:
+    """For each manifest whether it may hold a file that may match; UnknownSpecError for a spec that is not there."""
+    kept = [True] * len(manifests)
+    by_spec: dict[int, list[int]] = {}
+    for place, one in enumerate(manifests):
+        by_spec.setdefault(one.spec_id, []).append(place)
+    for spec_id, places in by_spec.items():
+        layout = metadata.layout(spec_id)
+        found = _judge(sieve, layout, [manifests[place] for place in places])
+        for place, possible in zip(places, found.tolist(), strict=True):
+            kept[place] = possible
+    return kept
+
+
+def _judge(sieve: Sieve, layout: SpecLayout, manifests: Sequence[Manifest]) -> Mask:
+    wanted = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
+    facts = _facts(layout, manifests, {column.id: column for column in wanted})
+    possible = try_all(sieve.predicate.conjuncts, facts).possible
+    for runtime in sieve.runtime_filters:
+        possible = possible & runtime.possible(facts)
+    return possible
+
+
+def _facts(layout: SpecLayout, manifests: Sequence[Manifest], columns: dict[ColumnId, Column]) -> Facts:
+    facts = Facts(len(manifests), {})
+    if not any(field.source in columns for field in layout.spec.fields):
+        return facts
+    for field, summary in zip(layout.spec.fields, summaries(manifests, layout), strict=True):
+        column = columns.get(field.source) if field.source is not None else None
+        if column is None:
+            continue
+        found = preimage(field.transform, column.type, summary.lower, summary.upper)
+        if not found.null_is_null:
+            continue
+        distrusted = np.zeros(len(manifests), np.bool_)
+        for problem in found.problems:
+            distrusted |= problem.mask
+        domain = _domain(column, summary, distrusted)
+        ranges = (found.range,) if found.range is not None else ()
+        buckets = (found.buckets,) if found.buckets is not None else ()
+        known = Domain(domain.may_null, domain.may_nan, domain.may_value, ranges, buckets)
+        facts = facts.and_also(Facts(len(manifests), {column.id: known}))
+    return facts
+
+
+def _domain(column: Column, summary: FieldSummary, distrusted: Mask) -> Domain:
+    """What may occur at all. A bound that is absent in a known summary says: no value but NULL or NaN."""
+    known = mask_of(summary.known) & ~distrusted
+    no_value = mask_of(summary.lower.is_null()) & mask_of(summary.upper.is_null())
+    nan = _may(summary.contains_nan) if pt.is_floating(column.type) else np.zeros(len(known), np.bool_)
+    return Domain(_may(summary.contains_null) | ~known, nan | ~known, ~no_value | ~known)
+
+
+def _may(flag: pa.BooleanArray) -> Mask:
+    """True also where the summary does not say."""
+    return mask_of(flag.fill_null(True))  # noqa: FBT003 - the value of an unknown flag

@@ -1,0 +1,160 @@
+"""Metadata files to columns: fetched, checked, joined where they are small, decoded, counted.
+
+Every record that the files' blocks announce comes out, or an error names the file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path as FilePath
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+from numpy import typing as npt
+
+from tamis.formats.errors import unreadable
+from tamis.formats.iceberg.avro import AvroFile, as_one_block, join_files
+from tamis.formats.iceberg.decoder import DecodeError, DecodeTimeout, decode
+from tamis.formats.iceberg.records import AvroColumn, Layout, Path, flat_layout
+
+__all__ = ["Decoded", "Fetch", "decode_columns", "fetch_local", "in_order"]
+
+Fetch = Callable[[str], bytes]
+"""A file's whole content, by its location as the metadata spells it."""
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def fetch_local(location: str) -> bytes:
+    """A file of the local file system, by path or file: URI."""
+    parts = urlsplit(location)
+    path = unquote(parts.path) if parts.scheme == "file" else location
+    try:
+        return FilePath(path).read_bytes()
+    except OSError as error:
+        raise unreadable(location, error.strerror or str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Columns of files that have one layout."""
+
+    files: npt.NDArray[np.int64]
+    """Which of the given files each record is from; records of one file stand together, in its order."""
+    columns: Mapping[Path, pa.Array]
+    """Those that were asked for and that the writer's schema has."""
+    written: Mapping[Path, AvroColumn]
+    """All columns of the writer's schema."""
+
+    @property
+    def count(self) -> int:
+        """How many records."""
+        return len(self.files)
+
+
+Wanted = Iterable[Path] | Callable[[Path], bool]
+
+
+def decode_columns(files: Sequence[AvroFile], wanted: Wanted, names: Mapping[str, int]) -> list[Decoded]:
+    """The wanted columns of all files; those that share a layout and a codec are decoded as one."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    layouts: dict[str, Layout] = {}
+    for place, file in enumerate(files):
+        try:
+            layout = flat_layout(file.schema, names)
+        except ValueError as error:
+            raise unreadable(file.path, str(error), 0) from error
+        layouts[layout.schema] = layout
+        groups.setdefault((layout.schema, file.codec), []).append(place)
+    chosen = wanted if callable(wanted) else frozenset(wanted).__contains__
+    return [_decode_group(files, places, layouts[schema], chosen) for (schema, _), places in groups.items()]
+
+
+def _decode_group(
+    files: Sequence[AvroFile], places: Sequence[int], layout: Layout, wanted: Callable[[Path], bool]
+) -> Decoded:
+    columns = {path: one for path, one in layout.columns.items() if wanted(path)}
+    for path, one in columns.items():
+        if one.type is None:
+            raise unreadable(files[places[0]].path, f"field {path[-1]}, {one.written_as}, has a type of its own", 0)
+    group = [files[place] for place in places]
+    table = _decode_checked(group, layout, columns)
+    counts = [file.records for file in group]
+    return Decoded(
+        np.repeat(np.array(places, np.int64), counts),
+        {path: _joined(table.column(one.name)) for path, one in columns.items()},
+        layout.columns,
+    )
+
+
+def _decode_checked(group: Sequence[AvroFile], layout: Layout, columns: Mapping[Path, AvroColumn]) -> pa.Table:
+    schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in columns.values()])
+    announced = sum(file.records for file in group)
+    if not announced:
+        return schema.empty_table()
+    try:
+        table = decode(join_files(group, layout.schema), schema)
+    except DecodeTimeout:
+        # Which file it is, and what is wrong with it, the slow way tells: it always ends.
+        return pa.concat_tables(_decode_guarded(file, layout, schema) for file in group)
+    except DecodeError as error:
+        if len(group) == 1:
+            raise unreadable(group[0].path, str(error)) from error
+    else:
+        if table.num_rows == announced:
+            return table
+        if len(group) == 1:
+            raise unreadable(group[0].path, _miscounted(announced, table.num_rows))
+    # Only one of them may be bad: decode each alone, so that the error names it.
+    return pa.concat_tables(_decode_checked([file], layout, columns) for file in group)
+
+
+def _decode_guarded(file: AvroFile, layout: Layout, schema: pa.Schema) -> pa.Table:
+    """One file's records in a way that ends whatever its blocks hold: half as fast."""
+    announced = file.records
+    if not announced:
+        return schema.empty_table()
+    try:
+        table = decode(as_one_block(file, layout.schema), schema, announced)
+    except (DecodeError, ValueError) as error:
+        reason = f"its blocks do not hold the {announced} records that they announce ({error})"
+        raise unreadable(file.path, reason) from error
+    if table.num_rows != announced:
+        raise unreadable(file.path, _miscounted(announced, table.num_rows))
+    return table
+
+
+def _miscounted(announced: int, found: int) -> str:
+    return f"its blocks announce {announced} records, but hold {found}"
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
+    """The results in the order of the tasks, a few tasks ahead of whoever takes them.
+
+    Memory stays bounded: no result waits for long, and no task runs far ahead.
+    """
+    if threads <= 1:
+        yield from map(work, tasks)
+        return
+    queue = iter(tasks)
+    with ThreadPoolExecutor(threads, thread_name_prefix="tamis") as pool:
+        running: deque[Future[Result]] = deque(pool.submit(work, task) for task in islice(queue, 2 * threads))
+        try:
+            while running:
+                found = running.popleft().result()
+                running.extend(pool.submit(work, task) for task in islice(queue, 1))
+                yield found
+        finally:
+            for one in running:
+                one.cancel()

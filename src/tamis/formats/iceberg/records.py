@@ -1,0 +1,174 @@
+"""Which columns an Avro writer's schema has, flat, and which of them a decoder is asked for.
+
+Records that stand in records add no byte to the encoding, so their fields can be described as columns of one flat
+record. Two things follow. A decoder that projects whole columns then skips what nobody asked for. And a record
+without fields, the partition of an unpartitioned table, does not come up at all. Logical types are left out: the
+decoder gives plain numbers and bytes, and the table's own metadata says what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+__all__ = ["AvroColumn", "Layout", "Path", "flat_layout"]
+
+Path = tuple[int, ...]
+"""Field ids from the outermost record inwards."""
+
+_PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+}
+_DEEPEST: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AvroColumn:
+    """A column of the flat record."""
+
+    name: str
+    """Unique in the flat record; not the writer's."""
+    path: Path
+    written_as: str
+    """The writer's own name."""
+    type: pa.DataType | None
+    """What it decodes to; None for what tamis never asks for."""
+    logical: str | None = None
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A writer's schema, made flat."""
+
+    schema: str
+    """As JSON: the same bytes, described as one flat record."""
+    columns: Mapping[Path, AvroColumn] = field(default_factory=dict)
+
+
+def flat_layout(schema: Any, names: Mapping[str, int]) -> Layout:  # noqa: ANN401 - JSON
+    """The layout of a record schema; names give ids to fields that carry none.
+
+    Raises ValueError if the schema is no record, or is not one that Avro allows.
+    """
+    return _flat_layout(json.dumps(schema, sort_keys=True), tuple(sorted(names.items())))
+
+
+@lru_cache(maxsize=64)
+def _flat_layout(text: str, names: tuple[tuple[str, int], ...]) -> Layout:
+    """Many manifests have one schema: work it out once."""
+    builder = _Builder(dict(names))
+    try:
+        schema = json.loads(text)
+        if schema["type"] != "record":
+            raise ValueError("its schema is no record")
+        builder.record(schema, ())
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"its schema is no Avro schema ({error!r})") from error
+    flat = {"type": "record", "name": "entry", "fields": builder.fields}
+    return Layout(json.dumps(flat), builder.columns)
+
+
+class _Builder:
+    """Walks a schema once, defining every named type anew where it is used."""
+
+    def __init__(self, names: Mapping[str, int]) -> None:
+        self._names = names
+        self._defined: dict[str, Any] = {}
+        self._count = 0
+        self.fields: list[dict[str, Any]] = []
+        self.columns: dict[Path, AvroColumn] = {}
+
+    def record(self, schema: Mapping[str, Any], parents: Path) -> None:
+        """The record's fields as columns; those of records in it, too."""
+        self._define(schema)
+        for one in schema["fields"]:
+            id_ = one.get("field-id", self._names.get(one["name"]))
+            path = (*parents, int(id_)) if id_ is not None else (*parents, -1 - len(self.fields))
+            type_ = self._defined.get(one["type"], one["type"]) if isinstance(one["type"], str) else one["type"]
+            if isinstance(type_, dict) and type_.get("type") == "record":
+                self.record(type_, path)
+                continue
+            stripped = self._strip(type_, 0)
+            name = f"c{len(self.fields)}"
+            self.fields.append({"name": name, "type": stripped})
+            plain, nullable = _without_null(type_)
+            logical = plain.get("logicalType") if isinstance(plain, dict) else None
+            arrow = _arrow(stripped)
+            self.columns[path] = AvroColumn(name, path, str(one["name"]), arrow, logical, nullable)
+
+    def _define(self, schema: Mapping[str, Any]) -> None:
+        name = str(schema["name"])
+        self._defined[name] = schema
+        self._defined[name.rpartition(".")[2]] = schema
+        if schema.get("namespace"):
+            self._defined[f"{schema['namespace']}.{name}"] = schema
+
+    def _strip(self, type_: Any, depth: int) -> Any:  # noqa: ANN401 - JSON
+        """The type without documentation, ids, logical types and references."""
+        if depth > _DEEPEST:
+            raise ValueError("its schema is recursive")
+        match type_:
+            case str(name):
+                return self._strip(self._defined[name], depth + 1) if name in self._defined else name
+            case list(choices):
+                return [self._strip(one, depth + 1) for one in choices]
+            case {"type": "array", "items": items}:
+                return {"type": "array", "items": self._strip(items, depth + 1)}
+            case {"type": "map", "values": values}:
+                return {"type": "map", "values": self._strip(values, depth + 1)}
+            case {"type": "record", "fields": fields}:
+                self._define(type_)
+                parts = [{"name": one["name"], "type": self._strip(one["type"], depth + 1)} for one in fields]
+                return {"type": "record", "name": self._fresh(), "fields": parts}
+            case {"type": "fixed", "size": int(size)}:
+                self._define(type_)
+                return {"type": "fixed", "name": self._fresh(), "size": size}
+            case {"type": "enum", "symbols": symbols}:
+                self._define(type_)
+                return {"type": "enum", "name": self._fresh(), "symbols": symbols}
+            case {"type": inner}:
+                return self._strip(inner, depth + 1)
+        raise ValueError(f"its schema is no Avro schema ({type_!r})")
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"t{self._count}"
+
+
+def _without_null(type_: Any) -> tuple[Any, bool]:  # noqa: ANN401 - JSON
+    """A union of null and one other type as that type."""
+    if isinstance(type_, list):
+        rest = [one for one in type_ if one != "null"]
+        return (rest[0] if len(rest) == 1 else type_), len(rest) < len(type_)
+    return type_, False
+
+
+def _arrow(stripped: Any) -> pa.DataType | None:  # noqa: ANN401 - JSON
+    """What the decoder makes of the type; None for unions and whatever else manifests have no use for."""
+    plain, _ = _without_null(stripped)
+    match plain:
+        case str(name):
+            return _PRIMITIVES.get(name)
+        case {"type": "fixed", "size": int(size)}:
+            return pa.binary(size)
+        case {"type": "array", "items": items}:
+            inner = _arrow(items)
+            return None if inner is None else pa.list_(pa.field("item", inner, _without_null(items)[1]))
+        case {"type": "record", "fields": [_, *_] as fields}:
+            parts = [(one["name"], _arrow(one["type"]), _without_null(one["type"])[1]) for one in fields]
+            if any(type_ is None for _, type_, _ in parts):
+                return None
+            return pa.struct([pa.field(name, type_, nullable) for name, type_, nullable in parts])
+    return None

@@ -1,0 +1,117 @@
+"""An Iceberg table at one snapshot: its columns, and which of its files a predicate has to touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.formats.iceberg.deletes import DeleteIndex
+from tamis.formats.iceberg.inspection import Inspection, inspect_table
+from tamis.formats.iceberg.manifest_list import DATA, DELETES, Manifest, read_manifest_list
+from tamis.formats.iceberg.manifests import live_manifests, read_data_files, read_delete_files
+from tamis.formats.iceberg.metadata import Selection, TableMetadata
+from tamis.formats.iceberg.pruning import may_match
+from tamis.formats.iceberg.reading import Fetch
+from tamis.predicate.schema import Schema
+from tamis.sieve.files import FileBatch
+from tamis.sieve.funnel import sift
+from tamis.sieve.outcome import Outcome, Sieve
+from tamis.sieve.partitions import PartitionSpec
+from tamis.sieve.plan import ScanPlan, Unread
+
+__all__ = ["IcebergTable"]
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many files have come in."""
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergTable:
+    """One snapshot of an Iceberg table, opened."""
+
+    name: str
+    metadata: TableMetadata
+    selection: Selection
+    fetch: Fetch
+
+    @property
+    def format(self) -> str:
+        """The format and its version, as people name it."""
+        return f"iceberg v{self.metadata.format_version}"
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that a predicate may name."""
+        return self.selection.schema.columns()
+
+    @property
+    def specs(self) -> tuple[PartitionSpec, ...]:
+        """Every partition spec that the table has had."""
+        return tuple(layout.spec for layout in self.metadata.specs)
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The snapshot that is planned over; None if the table is empty and never had one."""
+        return None if self.selection.snapshot is None else self.selection.snapshot.id
+
+    def sift(self, sieve: Sieve, progress: Progress | None = None) -> ScanPlan:
+        """Pass the table's files through the funnel, manifests first."""
+        if self.selection.snapshot is None:
+            return sift(sieve, ())
+        start = perf_counter()
+        listed = read_manifest_list(self.selection.snapshot, self.fetch)
+        data = live_manifests(listed, DATA)
+        kept = may_match(sieve, self.metadata, data)
+        unread = [Unread(one.spec_id, one.live_files or 0) for one, keep in zip(data, kept, strict=True) if not keep]
+        took = perf_counter() - start
+        chosen = [one for one, keep in zip(data, kept, strict=True) if keep]
+        batches = _told(self._batches(sieve, chosen), chosen, progress)
+        plan = sift(sieve, batches, unread=unread, manifest_seconds=took)
+        return self._with_deletes(sieve, plan, live_manifests(listed, DELETES))
+
+    def inspect(self, progress: Progress | None = None) -> Inspection:
+        """Files, rows, bytes, deletes and small files of the snapshot, by spec."""
+        return inspect_table(self.name, self.metadata, self.selection, self.fetch, progress)
+
+    def delete_index(self, manifests: Sequence[Manifest]) -> DeleteIndex:
+        """The live deletes of these manifests."""
+        return DeleteIndex(self.metadata, read_delete_files(self.metadata, manifests, self.fetch, {}))
+
+    def _batches(self, sieve: Sieve, manifests: Sequence[Manifest]) -> Iterator[FileBatch]:
+        columns = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
+        wanted = {column.id: column.type for column in columns if isinstance(column.id, int)}
+        return read_data_files(self.metadata, manifests, self.fetch, wanted)
+
+    def _with_deletes(self, sieve: Sieve, plan: ScanPlan, manifests: list[Manifest]) -> ScanPlan:
+        """The plan, with the deletes of each kept file; deletes of partitions that cannot match are not read."""
+        if not manifests or not plan.stats.kept:
+            return plan
+        kept = may_match(sieve, self.metadata, manifests)
+        index = self.delete_index([one for one, keep in zip(manifests, kept, strict=True) if keep])
+        return replace(plan, outcomes=tuple(_assigned(outcome, index) for outcome in plan.outcomes))
+
+
+def _assigned(outcome: Outcome, index: DeleteIndex) -> Outcome:
+    rows = np.flatnonzero(outcome.kept)
+    places = index.assign(outcome.batch, rows)
+    counts = np.zeros(len(outcome.batch), np.int32)
+    counts[rows] = pc.list_value_length(places).to_numpy(zero_copy_only=False)
+    return replace(outcome, batch=replace(outcome.batch, deletes=pa.array(counts)))
+
+
+def _told(
+    batches: Iterable[FileBatch], manifests: Sequence[Manifest], progress: Progress | None
+) -> Iterator[FileBatch]:
+    """The batches, with whoever watches told how far they have come."""
+    total = sum(one.live_files or 0 for one in manifests)
+    done = 0
+    for batch in batches:
+        done += len(batch)
+        if progress is not None:
+            progress(done, max(done, total))
+        yield batch

@@ -1,0 +1,253 @@
+"""The layers in order: which of them drops a file, what is kept, and what the last layer knows."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis.errors import UnevaluableError, UnknownSpecError
+from tamis.predicate.bind import bind
+from tamis.predicate.parse import parse
+from tamis.predicate.schema import Schema
+from tamis.sieve.buckets import BucketSelector
+from tamis.sieve.domain import ColumnStats
+from tamis.sieve.files import FileBatch
+from tamis.sieve.funnel import LAYERS, sift
+from tamis.sieve.outcome import Sieve
+from tamis.sieve.partitions import PartitionField, PartitionSpec, Undecoded
+from tamis.sieve.plan import ScanPlan, Unread
+from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.transforms import apply, parse_transform
+
+INT = pa.int32()
+SCHEMA = Schema.of(region=pa.string(), id=INT, amount=INT)
+SPEC = PartitionSpec(
+    1,
+    (PartitionField("region", 1, parse_transform("identity")), PartitionField("id_bucket", 2, parse_transform("bucket[16]"))),
+)
+PLAIN = PartitionSpec(0)
+STRANGE = PartitionSpec(2, (PartitionField("z", 1, parse_transform("zorder")),))
+SPECS = (PLAIN, SPEC, STRANGE)
+BUCKET_OF_FIVE = apply(parse_transform("bucket[16]"), pa.array([5], INT))[0].as_py()
+ZERO = pa.array([0])
+
+
+def stats(low: int | None, high: int | None, nulls: int | None = 0) -> ColumnStats:
+    return ColumnStats(pa.array([low], INT), pa.array([high], INT), pa.array([nulls], pa.int64()))
+
+
+def file(name: str, spec_id: int | None = 0, **more: object) -> FileBatch:
+    """A batch of one file of 100 bytes and 10 rows."""
+    given: dict[str, object] = {"size": pa.array([100]), "rows": pa.array([10]), **more}
+    return FileBatch(path=pa.array([name]), spec_id=spec_id, **given)  # type: ignore[arg-type] # as the fields are
+
+
+def in_partition(region: str | None, bucket: int) -> pa.StructArray:
+    return pa.StructArray.from_arrays([pa.array([region], pa.string()), pa.array([bucket], INT)], ["region", "id_bucket"])
+
+
+def plan(sql: str, *batches: FileBatch, **more: object) -> ScanPlan:
+    return sift(Sieve(bind(parse(sql), SCHEMA), SPECS, **more), batches)  # type: ignore[arg-type] # as the fields are
+
+
+def outcome(found: ScanPlan) -> list[tuple[str, str | None]]:
+    return [(row["verdict"], row["layer"]) for row in found.verdicts.to_pylist()]
+
+
+def test_layers_are_tried_from_the_cheapest() -> None:
+    assert [layer.name for layer in LAYERS] == ["partition", "bucket", "stats", "runtime"]
+
+
+def test_each_layer_is_credited_with_what_it_drops() -> None:
+    keys = RuntimeFilter.of("amount", [7]).bind(SCHEMA)
+    found = plan(
+        "region = 'eu' AND id = 5 AND amount > 5",
+        file("p", 1, partition=in_partition("us", BUCKET_OF_FIVE)),
+        file("b", 1, partition=in_partition("eu", (BUCKET_OF_FIVE + 1) % 16)),
+        file("s", 1, partition=in_partition("eu", BUCKET_OF_FIVE), stats={3: stats(0, 5)}),
+        file("r", 1, partition=in_partition("eu", BUCKET_OF_FIVE), stats={3: stats(8, 9)}),
+        file("k", 1, partition=in_partition("eu", BUCKET_OF_FIVE), stats={3: stats(6, 9)}),
+        runtime_filters=(keys,),
+    )
+    assert outcome(found) == [
+        ("none", "partition"),
+        ("none", "bucket"),
+        ("none", "stats"),
+        ("none", "runtime"),
+        ("some", None),
+    ]
+
+
+def test_partition_and_statistics_decide_an_or_together() -> None:
+    """Neither layer alone can: the Java Delta kernel prunes nothing here."""
+    sql = "(region = 'eu' AND amount > 100) OR (region = 'us' AND amount < 5)"
+    found = plan(
+        sql,
+        file("a", 1, partition=in_partition("eu", 0), stats={3: stats(0, 50)}),
+        file("b", 1, partition=in_partition("us", 0), stats={3: stats(0, 50)}),
+        file("c", 1, partition=in_partition("us", 0), stats={3: stats(0, 4)}),
+    )
+    assert outcome(found) == [("none", "stats"), ("some", None), ("all", None)]
+
+
+def test_file_without_rows_is_dropped_and_one_of_unknown_size_is_not() -> None:
+    rows = [pa.array([0]), pa.array([None], pa.int64()), pa.array([-1])]
+    found = plan("amount > 5", *(file(str(place), rows=count) for place, count in enumerate(rows)))
+    assert outcome(found) == [("none", "stats"), ("some", None), ("some", None)]
+
+
+def test_predicate_without_columns_keeps_all_or_nothing() -> None:
+    assert outcome(plan("true", file("a"), file("b", 1, partition=in_partition("eu", 0)))) == [("all", None)] * 2
+    assert {verdict for verdict, _ in outcome(plan("1 = 0", file("a"), file("b", None)))} == {"none"}
+
+
+def test_format_without_specs_is_judged_by_statistics() -> None:
+    found = plan("amount > 5", file("a", None, stats={3: stats(0, 5)}), file("b", None, stats={3: stats(6, 9)}), file("c", None))
+    assert outcome(found) == [("none", "stats"), ("all", None), ("some", None)]
+
+
+def test_empty_table_and_empty_batch_make_a_plan() -> None:
+    empty = FileBatch(
+        pa.array([], pa.string()),
+        pa.array([], pa.int64()),
+        pa.array([], pa.int64()),
+        0,
+        stats={3: ColumnStats(pa.array([], INT), pa.array([], INT), pa.array([], pa.int64()))},
+    )
+    for batches in ([], [empty], [empty, empty]):
+        found = plan("amount > 5", *batches)
+        assert found.files.num_rows == found.verdicts.num_rows == found.stats.files == 0
+        assert "0 files" in found.explain()
+
+
+def test_every_file_dropped_early_leaves_nothing_for_later_layers() -> None:
+    """Statistics of decimals, strings and uuids are still read, of no files."""
+    schema = Schema.of(region=pa.string(), d=pa.decimal128(20, 2), u=pa.uuid())
+    types = {2: pa.decimal128(20, 2), 3: pa.uuid()}
+    given = {column: ColumnStats(pa.nulls(1, type_), pa.nulls(1, type_), ZERO) for column, type_ in types.items()}
+    spec = PartitionSpec(0, (PartitionField("r", 1, parse_transform("identity")),))
+    one = file("a", 0, partition=pa.StructArray.from_arrays([pa.array(["us"])], ["r"]), stats=given)
+    bound = bind(parse("region = 'eu' AND d > 5 AND u IS NOT NULL"), schema)
+    assert outcome(sift(Sieve(bound, (spec,)), [one])) == [("none", "partition")]
+
+
+def test_statistics_that_do_not_fit_are_ignored_and_noted() -> None:
+    bad = ColumnStats(pa.array([1 << 40]), pa.array([1 << 41]))
+    found = plan("amount > 5 AND id = 1", file("a", stats={3: bad, 2: stats(5, 9)}), file("b", stats={3: bad}))
+    assert outcome(found) == [("none", "stats"), ("some", None)]
+    (note,) = found.stats.notes
+    assert "statistics ignored" in note
+    assert "amount" in note
+
+
+def test_strict_refuses_statistics_that_do_not_fit() -> None:
+    bad = ColumnStats(pa.array([1 << 40]), pa.array([1 << 41]))
+    with pytest.raises(UnevaluableError, match="amount") as caught:
+        plan("amount > 5", file("a", stats={3: bad}), strict=True)
+    assert "do not fit" in caught.value.reason
+
+
+def test_unknown_spec_is_an_error_even_if_everything_else_would_drop_the_file() -> None:
+    with pytest.raises(UnknownSpecError) as caught:
+        plan("1 = 0", file("a", 7))
+    assert caught.value.spec_id == 7
+
+
+def test_fail_open_files_are_those_that_are_still_there_in_the_end() -> None:
+    """Seed: candidates, not raw entries: what statistics drop afterwards is not counted."""
+    z = pa.StructArray.from_arrays([pa.array([1], INT)], ["z"])
+    found = plan(
+        "region = 'eu' AND amount > 5",
+        file("a", 2, partition=z),
+        file("b", 2, partition=z, stats={3: stats(0, 1)}),
+        file("c", 2, partition=z, stats={3: stats(6, 9)}),
+        file("d", 1, partition=in_partition("eu", 0)),
+    )
+    counted = found.stats.filter
+    assert (counted.unevaluable_specs, counted.eval_errors) == (1, 0)
+    assert (counted.fail_open_partitions, counted.fail_open_files) == (1, 2)
+
+
+def test_undecoded_partition_is_kept_and_counted() -> None:
+    found = plan(
+        "region = 'eu'",
+        file("a", 1, partition=in_partition(None, 0), undecoded=(Undecoded(0, np.array([True]), "not UTF-8"),)),
+        file("b", 1, partition=in_partition("us", 0)),
+    )
+    assert outcome(found) == [("some", None), ("none", "partition")]
+    assert (found.stats.filter.eval_errors, found.stats.filter.fail_open_files) == (1, 1)
+    assert any("not UTF-8" in note for note in found.stats.notes)
+
+
+def test_undecoded_partition_is_kept_though_a_null_one_went_before() -> None:
+    found = plan(
+        "region = 'eu'",
+        file("a", 1, partition=in_partition(None, 0)),
+        file("b", 1, partition=in_partition(None, 0), undecoded=(Undecoded(0, np.array([True]), "not UTF-8"),)),
+    )
+    assert outcome(found) == [("none", "partition"), ("some", None)]
+
+
+def test_bucket_selector_drops_files_of_other_buckets() -> None:
+    def by_remainder(keys: pa.Table, total: int) -> np.ndarray:
+        return np.asarray(keys["id"].to_numpy()) % total
+
+    bound = bind(parse("id = 5"), SCHEMA)
+    selector = BucketSelector(bound, (SCHEMA.columns[1],), by_remainder)
+    batches = [
+        file(str(place), None, bucket=pa.array([place], INT), total_buckets=pa.array([4], INT)) for place in range(4)
+    ]
+    found = sift(Sieve(bound, bucket_selector=selector), batches)
+    assert outcome(found) == [("none", "bucket"), ("some", None), ("none", "bucket"), ("none", "bucket")]
+
+
+def test_runtime_filter_drops_by_partition_bucket_and_statistics() -> None:
+    keys = RuntimeFilter.of("id", [5]).bind(SCHEMA)
+    found = plan(
+        "true",
+        file("a", 1, partition=in_partition("eu", BUCKET_OF_FIVE)),
+        file("b", 1, partition=in_partition("eu", (BUCKET_OF_FIVE + 1) % 16)),
+        file("c", 0, stats={2: stats(6, 9)}),
+        file("d", 0, stats={2: stats(1, 9)}),
+        runtime_filters=(keys,),
+    )
+    assert [verdict != "none" for verdict, _ in outcome(found)] == [True, False, False, True]
+    assert {layer for _, layer in outcome(found)} == {None, "runtime"}
+
+
+def test_unread_files_are_counted_and_credited_to_the_manifest() -> None:
+    sieve = Sieve(bind(parse("amount > 5"), SCHEMA), SPECS)
+    found = sift(sieve, [file("a")], unread=[Unread(0, 3, 300), Unread(1, 2), Unread(1, 1, 50)])
+    assert (found.stats.files, found.stats.kept, found.stats.bytes) == (7, 1, 450)
+    first = found.stats.layers[0]
+    assert (first.layer, first.files_before, first.files_after, first.bytes_before, first.bytes_after) == (
+        "manifest", 7, 1, 450, 100,
+    )  # fmt: skip
+    assert {spec.spec_id: (spec.files, spec.kept, spec.dropped["manifest"]) for spec in found.stats.specs} == {
+        0: (4, 1, 3),
+        1: (3, 0, 3),
+    }
+    assert found.verdicts.num_rows == 1
+
+
+def test_same_input_gives_the_same_plan() -> None:
+    batches = [
+        file(str(place), 1, partition=in_partition(["eu", "us", None][place % 3], place % 16), stats={3: stats(place, place)})
+        for place in range(40)
+    ]
+    one, two = (plan("region != 'us' AND amount > 5", *batches) for _ in range(2))
+    assert one.verdicts.equals(two.verdicts)
+    assert one.files.equals(two.files)
+    assert one.verdicts["path"].to_pylist() == [str(place) for place in range(40)]
+
+
+def test_layers_left_out_prune_nothing() -> None:
+    sieve = Sieve(bind(parse("region = 'eu' AND amount > 5"), SCHEMA), SPECS)
+    batches = [file("a", 1, partition=in_partition("us", 0), stats={3: stats(0, 1)})]
+    assert outcome(sift(sieve, batches, layers=LAYERS[2:3])) == [("none", "stats")]
+    assert outcome(sift(sieve, batches, layers=())) == [("some", None)]
+
+
+def test_files_of_many_batches_keep_their_order_and_their_specs() -> None:
+    found = plan("amount > 5", file("b", 1, partition=in_partition("eu", 0)), file("a"), file("c", None))
+    assert found.files["path"].to_pylist() == ["b", "a", "c"]
+    assert found.files["spec_id"].to_pylist() == [1, 0, None]
