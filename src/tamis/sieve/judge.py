@@ -14,6 +14,7 @@ set, its certain of its inner one, so that an inexact set errs on the safe side 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -22,7 +23,7 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear
+from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear, columns_of
 from tamis.predicate.keys import NAN_KEY, float_key, is_text, key_span
 from tamis.predicate.schema import Column
 from tamis.predicate.values import Cuts, ValueSet
@@ -30,12 +31,14 @@ from tamis.sieve.domain import BucketRange, Domain, Facts, Range
 from tamis.sieve.hashing import bucket_of_keys
 from tamis.sieve.order import Mask, Ranks, ranks
 
-__all__ = ["MAX_HASHED", "Verdicts", "judge", "may_hold"]
+__all__ = ["MAX_HASHED", "Turn", "Verdicts", "in_turn", "judge", "may_hold"]
 
 MAX_HASHED = 1_000_000
 """Most values of one set to hash into buckets. Hashing them takes about as long as reading a small manifest."""
 MAX_EXPANDED = 1000
 """Most values of a plain range to hash: beyond it nearly every bucket is hit."""
+LAST = 1 << 40
+"""The cost of a part that drops nothing: it comes after every part that may."""
 FOUR_BYTES = 0xF0
 """First byte of a character beyond 16 bits. Iceberg up to 0.13 hashed such text wrongly: it may lie in any bucket."""
 
@@ -69,17 +72,62 @@ def judge(node: Bound, facts: Facts) -> Verdicts:
             answer = np.full(facts.count, value)
             return Verdicts(answer, answer)
         case AllOf(operands=operands):
-            parts = [judge(operand, facts) for operand in operands]
-            return Verdicts(
-                reduce(np.logical_and, (part.possible for part in parts)),
-                reduce(np.logical_and, (part.certain for part in parts)),
-            )
+            possible, certain = np.ones(facts.count, np.bool_), np.ones(facts.count, np.bool_)
+            for part in in_turn(operands, facts):
+                possible[part.rows] &= part.possible
+                certain[part.rows] &= part.certain
+            return Verdicts(possible, certain & possible)
         case AnyOf(operands=operands):
             parts = [judge(operand, facts) for operand in operands]
             return Verdicts(
                 reduce(np.logical_or, (part.possible for part in parts)),
                 reduce(np.logical_or, (part.certain for part in parts)),
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One part of a conjunction, judged for the files of which no part before it was impossible."""
+
+    place: int
+    rows: npt.NDArray[np.int64] | slice
+    possible: Mask
+    certain: Mask
+
+
+def in_turn(parts: Sequence[Bound], facts: Facts) -> Iterator[Turn]:
+    """Judge the parts of a conjunction, cheap ones first, each only for the files that may still match.
+
+    A part that drops half the files or more halves the work of all that follow; a list of a million keys comes last.
+    """
+    rows: npt.NDArray[np.int64] | None = None
+    left = np.ones(facts.count, np.bool_)
+    for place in sorted(range(len(parts)), key=lambda place: _cost(parts[place])):
+        part = parts[place]
+        if rows is None:
+            found = judge(part, facts)
+        else:
+            needed = {column.id for column in columns_of(part)}
+            known = {id_: domain for id_, domain in facts.domains.items() if id_ in needed}
+            found = judge(part, Facts(facts.count, known).take(rows))
+        yield Turn(place, slice(None) if rows is None else rows, found.possible, found.certain)
+        left = found.possible if rows is not None else left & found.possible
+        if left.sum() * 2 < len(left):
+            rows = np.flatnonzero(left) if rows is None else rows[left]
+            left = np.ones(len(rows), np.bool_)
+
+
+def _cost(part: Bound) -> int:
+    """How many cuts there are to compare with."""
+    match part:
+        case Leaf(outer=outer, inner=inner):
+            return len(outer.cuts) + (0 if inner is outer else len(inner.cuts))
+        case AllOf(operands=operands) | AnyOf(operands=operands):
+            return sum(map(_cost, operands))
+        case Unclear():
+            return LAST
+        case Known():
+            return 0
 
 
 def may_hold(accepted: ValueSet, column: Column, domain: Domain) -> Mask:

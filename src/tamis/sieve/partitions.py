@@ -9,21 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.errors import UnevaluableError, UnknownSpecError
 from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.keys import has_order
-from tamis.predicate.schema import Column, ColumnId
+from tamis.predicate.schema import Column
 from tamis.sieve.domain import Domain, Facts
 from tamis.sieve.notes import Notes
 from tamis.sieve.order import Mask, mask_of
+from tamis.sieve.partition_keys import (
+    NAN,
+    Codes,
+    PartitionField,
+    PartitionKey,
+    PartitionSpec,
+    comparable,
+    distinct,
+    plain_values,
+)
 from tamis.sieve.transforms import Transform, preimage
 from tamis.sieve.trial import Trial, try_all
 
@@ -39,54 +47,8 @@ __all__ = [
     "plain_values",
 ]
 
-Codes = npt.NDArray[np.int64]
-NAN = float("nan")
-INT64_BITS = 64
 UNDECODED = object()
 """Stands in a key for a value that could not be decoded: equal to its like, and to no value."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionField:
-    """One field of a spec: which column it is made of, and how."""
-
-    name: str
-    source: ColumnId | None
-    """The source column's id; None if it has several, or one that no schema of the table knows."""
-    transform: Transform
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionSpec:
-    """How files of one age are partitioned."""
-
-    spec_id: int
-    fields: tuple[PartitionField, ...] = ()
-
-    @property
-    def is_unpartitioned(self) -> bool:
-        """True if no field says anything: dropped fields of version 1 tables stay as void."""
-        return all(field.transform.name == "void" for field in self.fields)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionKey:
-    """What files have in common that lie in one partition of one spec; no partition if the spec has none."""
-
-    spec_id: int
-    partition: tuple[object, ...] | None = None
-
-    @classmethod
-    def of(cls, spec: PartitionSpec, values: tuple[object, ...] | None) -> PartitionKey:
-        """The key of a file, by its own spec: whether it is unpartitioned is that spec's to say."""
-        if spec.is_unpartitioned or values is None:
-            return cls(spec.spec_id)
-        return cls(spec.spec_id, tuple(map(_comparable, values)))
-
-    @property
-    def sort_key(self) -> tuple[int, str]:
-        """A stable order over keys of different types."""
-        return self.spec_id, repr(self.partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +136,10 @@ class MultiSpecPartitionFilter:
         spec = self._spec(key.spec_id)
         if key.partition is None or spec.is_unpartitioned:
             return bool(self.judge(key.spec_id, None, 1).bucket.possible[0])
-        arrays = [pa.array([value]) for value in key.partition]
+        arrays = [
+            _array_of(value, self._columns.get(field.source) if field.source is not None else None, field.transform)
+            for field, value in zip(spec.fields, key.partition, strict=True)
+        ]
         values = pa.StructArray.from_arrays(arrays, names=[field.name for field in spec.fields])
         return bool(self.judge(key.spec_id, values, 1).bucket.possible[0])
 
@@ -201,7 +166,7 @@ class MultiSpecPartitionFilter:
                 reason=reason,
             )
         places = () if partition is None else self._relevant[spec_id]
-        failed = {part.field: part for part in undecoded if part.field in places}
+        failed = _by_field(part for part in undecoded if part.field in places)
         children = [] if partition is None else [_plain(child) for child in partition.flatten()]
         needed = [children[place] for place in places]
         codes, first = distinct([*needed, *(pa.array(part.rows) for part in failed.values())], count)
@@ -329,29 +294,21 @@ class MultiSpecPartitionFilter:
         self.notes.add(f"partition value ignored: {reason}")
 
 
-def distinct(values: list[pa.Array], count: int) -> tuple[Codes, Codes]:
-    """Number the distinct tuples of count rows: for each row its number, for each number its first row.
-
-    Numbers go by first appearance, so that the same input gives the same order.
-    """
-    codes: Codes = np.zeros(count, np.int64)
-    for child in values:
-        part = child.dictionary_encode(null_encoding="encode")
-        # Codes and the dictionary's size are at most the number of rows: their product fits 64 bits.
-        mixed = codes * max(len(part.dictionary), 1) + part.indices.to_numpy(zero_copy_only=False)
-        renumbered = pa.array(mixed).dictionary_encode()  # numbers by first appearance
-        codes = renumbered.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    first = np.full(int(codes.max(initial=-1)) + 1, count, np.int64)
-    np.minimum.at(first, codes, np.arange(count))
-    return codes, first
+def _by_field(undecoded: Iterable[Undecoded]) -> dict[int, Undecoded]:
+    """What could not be decoded, each field once; the first reason stands for all."""
+    found: dict[int, Undecoded] = {}
+    for part in undecoded:
+        first = found.get(part.field)
+        found[part.field] = part if first is None else Undecoded(part.field, first.rows | part.rows, first.text)
+    return found
 
 
 def _tuples(values: list[pa.Array], misread: list[Mask | None], count: int) -> list[tuple[object, ...]]:
     """The rows as tuples that can be hashed and compared; what could not be decoded equals only its like."""
     columns = [
-        [_comparable(value) for value in plain_values(child)]
+        [comparable(value) for value in plain_values(child)]
         if mask is None
-        else [UNDECODED if bad else _comparable(value) for value, bad in zip(plain_values(child), mask, strict=True)]
+        else [UNDECODED if bad else comparable(value) for value, bad in zip(plain_values(child), mask, strict=True)]
         for child, mask in zip(values, misread, strict=True)
     ]
     return list(zip(*columns, strict=True)) if columns else [()] * count
@@ -362,17 +319,10 @@ def _plain(array: pa.Array) -> pa.Array:
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
-def plain_values(array: pa.Array) -> list[object]:
-    """The values as Python has them; as integers where it has none, for nanoseconds and for far years."""
-    if not (pt.is_temporal(array.type) and getattr(array.type, "unit", "") == "ns"):
-        try:
-            return list(array.to_pylist())
-        except (OverflowError, ValueError):
-            if not pt.is_temporal(array.type):
-                raise
-    return list(array.view(pa.int64() if array.type.bit_width == INT64_BITS else pa.int32()).to_pylist())
-
-
-def _comparable(value: Any) -> object:  # noqa: ANN401 - a partition value of any type
-    """NaN as one object, which is found again as no other NaN is."""
-    return NAN if isinstance(value, float) and value != value else value  # noqa: PLR0124 - the definition of NaN
+def _array_of(value: object, column: Column | None, transform: Transform) -> pa.Array:
+    """A key's value as a partition array of one entry."""
+    if column is None or transform.name != "identity":
+        return pa.array([value])
+    if pt.is_floating(column.type) and value == NAN:
+        return pa.array([float("nan")], column.type)
+    return pa.array([value], pa.binary(16) if column.type == pa.uuid() else column.type)

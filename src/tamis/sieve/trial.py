@@ -10,7 +10,7 @@ from numpy import typing as npt
 
 from tamis.predicate.bound import Bound
 from tamis.sieve.domain import Facts
-from tamis.sieve.judge import judge
+from tamis.sieve.judge import in_turn
 from tamis.sieve.order import Mask
 
 __all__ = ["Trial", "try_all"]
@@ -43,14 +43,16 @@ class Trial:
 
 
 def try_all(conjuncts: Sequence[Bound], facts: Facts) -> Trial:
-    """Judge every part of a conjunction."""
+    """Judge every part of a conjunction, each for the files that the parts before it left possible."""
     possible = np.ones(facts.count, np.bool_)
     certain = np.ones(facts.count, np.bool_)
     decider = np.full(facts.count, NOBODY, np.int32)
-    for place, conjunct in enumerate(conjuncts):
-        found = judge(conjunct, facts)
-        decider[possible & ~found.possible] = place
-        decider[possible & found.possible & certain & ~found.certain] = place
-        possible &= found.possible
-        certain &= found.certain
-    return Trial(possible, certain, decider)
+    for turn in in_turn(conjuncts, facts):
+        before, sure = possible[turn.rows], certain[turn.rows]
+        named = decider[turn.rows]
+        named[before & ~turn.possible] = turn.place
+        named[before & turn.possible & sure & ~turn.certain] = turn.place
+        decider[turn.rows] = named
+        possible[turn.rows] = before & turn.possible
+        certain[turn.rows] = sure & turn.certain
+    return Trial(possible, certain & possible, decider)

@@ -134,7 +134,8 @@ def like(pattern: str, *texts: str, escape: str = "\\") -> str:
         return "?" * len(texts)
     assert isinstance(found, Leaf)
     return "".join(
-        "y" if found.inner.holds(text.encode()) else "?" if found.outer.holds(text.encode()) else "n" for text in texts
+        "y" if found.inner.holds(text.encode()) else "?" if found.outer.holds(text.encode()) else "n"
+        for text in texts
     )
 
 

@@ -134,7 +134,12 @@ def test_nanoseconds_are_cut_with_their_period() -> None:
 
 
 def test_functions_of_functions_are_pulled_back_twice() -> None:
-    moments = [at("2024-01-31T23:59:59"), at("2024-02-01T00:00:00"), at("2024-02-29T23:59:59"), at("2024-03-01T00:00:00")]
+    moments = [
+        at("2024-01-31T23:59:59"),
+        at("2024-02-01T00:00:00"),
+        at("2024-02-29T23:59:59"),
+        at("2024-03-01T00:00:00"),
+    ]
     assert says("trunc(date(x), 'month') = '2024-02-01'", NTZ, *moments) == "nyyn"
     assert says("year(date_trunc('month', x)) = 2024", NTZ, *moments) == "yyyy"
     assert says("date(date_trunc('month', x)) = '2024-02-01'", NTZ, *moments) == "nyyn"

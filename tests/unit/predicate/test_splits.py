@@ -232,9 +232,7 @@ def test_decimal_against_a_finer_scale(precision: int) -> None:
     assert says("x != 1.24", type_, *values) == "ynn"
 
 
-@pytest.mark.parametrize(
-    ("precision", "scale"), [(3, 1), (20, 2)]
-)
+@pytest.mark.parametrize(("precision", "scale"), [(3, 1), (20, 2)])
 def test_decimal_against_a_number_beyond_its_digits_folds(precision: int, scale: int) -> None:
     most = Decimal(10**precision - 1).scaleb(-scale)
     type_ = pa.decimal128(precision, scale)
@@ -409,7 +407,7 @@ def test_timestamps_of_every_unit_meet_a_microsecond_between_them(unit: str) -> 
     answers = says("x >= '1970-01-01 00:00:00.0000005'", type_, *values)  # Spark cuts it to microseconds: 0
     assert answers == "yyy"
     assert says("x > '1969-12-31 23:59:59.999999'", type_, *values) == "yyy"
-    assert says("x < '1970-01-01 00:00:01'", type_, 0, per - 1, per) == ("y" + ("y" if per > 1 else "y") + "n")
+    assert says("x < '1970-01-01 00:00:01'", type_, 0, per - 1, per) == "yyn"
 
 
 def test_timestamps_beyond_a_type_s_years_fold() -> None:

@@ -70,7 +70,12 @@ def test_greatest_key_of_all_has_nothing_above_it() -> None:
 def test_text_keys_with_trailing_nuls_are_not_the_same() -> None:
     """Numpy's own byte strings would drop them."""
     found = ValueSet.of_keys([b"a", b"a\x00\x00"])
-    assert [found.holds(key) for key in (b"a", b"a\x00", b"a\x00\x00", b"a\x00\x00\x00")] == [True, False, True, False]
+    assert [found.holds(key) for key in (b"a", b"a\x00", b"a\x00\x00", b"a\x00\x00\x00")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_empty_key_is_a_value() -> None:

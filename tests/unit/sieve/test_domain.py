@@ -122,7 +122,13 @@ def test_bound_of_minus_zero_is_zero() -> None:
         (pa.int8(), pa.int32(), -1, 5, (-1, 5)),
         (pa.float32(), pa.float64(), 0.5, 1.5, (float_key(0.5), float_key(1.5))),
         (pa.decimal128(5, 2), pa.decimal128(10, 2), Decimal(1), Decimal(2), (100, 200)),
-        (pa.decimal128(5, 2), pa.decimal128(30, 2), Decimal(-1), Decimal(2), (decimal_bytes(-100), decimal_bytes(200))),
+        (
+            pa.decimal128(5, 2),
+            pa.decimal128(30, 2),
+            Decimal(-1),
+            Decimal(2),
+            (decimal_bytes(-100), decimal_bytes(200)),
+        ),
         (pa.date32(), pa.timestamp("us"), -1, 1, (-86_400_000_000, 86_400_000_000)),
         (pa.timestamp("ms"), pa.timestamp("us"), -1, 1, (-1000, 1000)),
         (pa.int32(), pa.date32(), -1, 1, (-1, 1)),
@@ -151,7 +157,10 @@ def uuid_bounds(lower: int, upper: int) -> tuple[Any, Any]:
     column = Column(1, ("u",), pa.uuid())
     stats = ColumnStats(*(arrow([UUID(int=number)], pa.uuid()) for number in (lower, upper)))
     ((low, high),) = bounds(stats_domain(column, stats, 1))
-    return (None if low is None else int.from_bytes(low, "big"), None if high is None else int.from_bytes(high, "big"))
+    return (
+        None if low is None else int.from_bytes(low, "big"),
+        None if high is None else int.from_bytes(high, "big"),
+    )
 
 
 def test_uuid_bounds_in_one_half_hold_in_both_orders() -> None:

@@ -22,7 +22,10 @@ INT = pa.int32()
 SCHEMA = Schema.of(region=pa.string(), id=INT, amount=INT)
 SPEC = PartitionSpec(
     1,
-    (PartitionField("region", 1, parse_transform("identity")), PartitionField("id_bucket", 2, parse_transform("bucket[16]"))),
+    (
+        PartitionField("region", 1, parse_transform("identity")),
+        PartitionField("id_bucket", 2, parse_transform("bucket[16]")),
+    ),
 )
 PLAIN = PartitionSpec(0)
 STRANGE = PartitionSpec(2, (PartitionField("z", 1, parse_transform("zorder")),))
@@ -42,7 +45,9 @@ def file(name: str, spec_id: int | None = 0, **more: object) -> FileBatch:
 
 
 def in_partition(region: str | None, bucket: int) -> pa.StructArray:
-    return pa.StructArray.from_arrays([pa.array([region], pa.string()), pa.array([bucket], INT)], ["region", "id_bucket"])
+    return pa.StructArray.from_arrays(
+        [pa.array([region], pa.string()), pa.array([bucket], INT)], ["region", "id_bucket"]
+    )
 
 
 def plan(sql: str, *batches: FileBatch, **more: object) -> ScanPlan:
@@ -101,7 +106,12 @@ def test_predicate_without_columns_keeps_all_or_nothing() -> None:
 
 
 def test_format_without_specs_is_judged_by_statistics() -> None:
-    found = plan("amount > 5", file("a", None, stats={3: stats(0, 5)}), file("b", None, stats={3: stats(6, 9)}), file("c", None))
+    found = plan(
+        "amount > 5",
+        file("a", None, stats={3: stats(0, 5)}),
+        file("b", None, stats={3: stats(6, 9)}),
+        file("c", None),
+    )
     assert outcome(found) == [("none", "stats"), ("all", None), ("some", None)]
 
 
@@ -231,7 +241,12 @@ def test_unread_files_are_counted_and_credited_to_the_manifest() -> None:
 
 def test_same_input_gives_the_same_plan() -> None:
     batches = [
-        file(str(place), 1, partition=in_partition(["eu", "us", None][place % 3], place % 16), stats={3: stats(place, place)})
+        file(
+            str(place),
+            1,
+            partition=in_partition(["eu", "us", None][place % 3], place % 16),
+            stats={3: stats(place, place)},
+        )
         for place in range(40)
     ]
     one, two = (plan("region != 'us' AND amount > 5", *batches) for _ in range(2))

@@ -79,9 +79,19 @@ def test_a_possible_null_is_never_certain(sql: str, nulls: int | None) -> None:
     assert verdict(sql, INT, 3, 7, nulls=nulls) == "some"
 
 
-@pytest.mark.parametrize(("sql", "expected"), [("x IS NULL", "all"), ("x > 0", "none"), ("x != 1", "none"),
-                                               ("x <=> NULL", "all"), ("NOT (x <=> 1)", "all"), ("x IS NOT NULL", "none"),
-                                               ("(x > 0) IS UNKNOWN", "all"), ("x NOT IN (1)", "none")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("x IS NULL", "all"),
+        ("x > 0", "none"),
+        ("x != 1", "none"),
+        ("x <=> NULL", "all"),
+        ("NOT (x <=> 1)", "all"),
+        ("x IS NOT NULL", "none"),
+        ("(x > 0) IS UNKNOWN", "all"),
+        ("x NOT IN (1)", "none"),
+    ],
+)
 def test_all_null_column(sql: str, expected: str) -> None:
     assert verdict(sql, INT, nulls=10) == expected
 
@@ -318,7 +328,9 @@ def test_value_prunes_every_other_bucket(type_: pa.DataType, value: object, lite
 
 
 @pytest.mark.parametrize(("type_", "_value", "literal"), LITERALS)
-@pytest.mark.parametrize(("form", "expected"), [("x IS NULL", "none"), ("x IS NOT NULL", "all"), ("x IN (NULL)", "none")])
+@pytest.mark.parametrize(
+    ("form", "expected"), [("x IS NULL", "none"), ("x IS NOT NULL", "all"), ("x IN (NULL)", "none")]
+)
 def test_null_test_over_a_bucket_of_every_type(
     type_: pa.DataType, _value: object, literal: str, form: str, expected: str
 ) -> None:

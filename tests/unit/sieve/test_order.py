@@ -55,8 +55,20 @@ def test_values_become_keys(array: pa.Array, type_: pa.DataType, expected: list[
     assert keys(encode(array, type_)) == expected
 
 
-@pytest.mark.parametrize("type_", [pa.int8(), pa.decimal128(5, 2), pa.decimal128(38, 2), pa.string(), pa.uuid(), pa.float32(),
-                                   pa.binary(3), pa.timestamp("ns"), pa.bool_()])  # fmt: skip
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pa.int8(),
+        pa.decimal128(5, 2),
+        pa.decimal128(38, 2),
+        pa.string(),
+        pa.uuid(),
+        pa.float32(),
+        pa.binary(3),
+        pa.timestamp("ns"),
+        pa.bool_(),
+    ],
+)
 def test_no_files_have_no_keys(type_: pa.DataType) -> None:
     """A layer may have dropped every file before the statistics are read."""
     empty = pa.array([], type_) if type_ != pa.uuid() else pa.array([], pa.binary(16))
@@ -148,7 +160,17 @@ def test_ranks_of_text_that_ties_in_its_first_eight_bytes() -> None:
 def test_ranks_of_text_with_a_long_common_prefix() -> None:
     prefix = b"s3://bucket/warehouse/table/"
     cuts = [prefix + bytes([place]) for place in range(65, 65 + 20)]
-    values = [prefix, prefix[:-1], prefix[:5], b"", prefix + b"A", prefix + b"A0", prefix + b"\xff", b"s3://bucket/x", b"a"]
+    values = [
+        prefix,
+        prefix[:-1],
+        prefix[:5],
+        b"",
+        prefix + b"A",
+        prefix + b"A0",
+        prefix + b"\xff",
+        b"s3://bucket/x",
+        b"a",
+    ]
     check(cuts, [*values, *cuts])
 
 
@@ -174,7 +196,10 @@ def test_ranks_of_bytes_that_are_no_text() -> None:
 
 def test_ranks_of_wide_decimals_around_zero() -> None:
     numbers = [-(10**30), -1000, -256, -1, 0, 1, 255, 256, 65_536, 10**20, 10**30]
-    check([decimal_bytes(number) for number in numbers], [decimal_bytes(n + step) for n in numbers for step in (-1, 0, 1)])
+    check(
+        [decimal_bytes(number) for number in numbers],
+        [decimal_bytes(n + step) for n in numbers for step in (-1, 0, 1)],
+    )
 
 
 def test_rank_of_what_is_unknown_disturbs_no_other() -> None:

@@ -1,6 +1,7 @@
 """Partition keys of several specs: each judged once, by its own spec, and kept with a note where it cannot be."""
 
 import math
+import pickle
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -99,7 +100,7 @@ def test_sort_key_orders_keys_of_different_types() -> None:
         PartitionKey(1, (Decimal("1.5"),)),
     ]
     ordered = sorted(keys, key=lambda key: key.sort_key)
-    assert ordered == sorted(reversed(keys), key=lambda key: key.sort_key)
+    assert ordered == sorted(set(keys), key=lambda key: key.sort_key)
     assert [key.spec_id for key in ordered] == [0, 1, 1, 1, 1, 2]
     assert PartitionKey(1, ("us",)).sort_key == PartitionKey(1, ("us",)).sort_key
 
@@ -230,6 +231,23 @@ def test_real_null_is_dropped_after_an_undecoded_value_was_kept() -> None:
     nothing = pa.array([None], pa.string())
     assert kept(filter_, 1, nothing, undecoded=[Undecoded(0, np.array([True]), "not UTF-8")]) == [True]
     assert kept(filter_, 1, nothing) == [False]
+
+
+def test_values_undecoded_for_two_reasons_are_both_kept() -> None:
+    filter_ = made("region = 'eu'")
+    reasons = [
+        Undecoded(0, np.array([True, False, False]), "not UTF-8"),
+        Undecoded(0, np.array([False, True, False]), "cut"),
+    ]
+    assert kept(filter_, 1, pa.array([None, None, None], pa.string()), undecoded=reasons) == [True, True, False]
+
+
+def test_undecoded_values_of_two_fields_are_both_ignored() -> None:
+    filter_ = made("ts >= timestamp '2024-01-15' AND region = 'eu'")
+    reasons = [Undecoded(0, np.array([True, False]), "no day"), Undecoded(1, np.array([True, True]), "not UTF-8")]
+    days, regions = pa.array([None, 19_736], INT), pa.array([None, None], pa.string())
+    assert kept(filter_, 2, days, regions, undecoded=reasons) == [True, False]
+    assert filter_.stats.eval_errors == 2
 
 
 def test_undecoded_value_of_a_field_that_is_not_asked_for_is_no_error() -> None:
@@ -371,6 +389,15 @@ def test_days_beyond_the_years_of_python_are_judged(type_: pa.DataType, transfor
     assert kept(filter_, 0, values) == [False, True]
 
 
+def test_far_day_beside_a_near_one_does_not_change_its_key() -> None:
+    """A key is one key whatever batch it comes in: it is counted once, and found again."""
+    filter_ = made("x = '1970-01-01'", spec(0, (1, "truncate[3]")), x=pa.date32())
+    near, far = pa.array([5], INT).view(pa.date32()), pa.array([5, 1 << 30], INT).view(pa.date32())
+    kept(filter_, 0, near)
+    kept(filter_, 0, far)
+    assert filter_.stats.eval_errors == 2
+
+
 def test_matches_answers_as_judge_does_for_nan() -> None:
     by_f = spec(0, (5, "identity"))
     key = PartitionKey.of(by_f, (math.nan,))
@@ -378,6 +405,43 @@ def test_matches_answers_as_judge_does_for_nan() -> None:
         filter_ = made(sql, by_f)
         assert [filter_.matches(key)] == kept(made(sql, by_f), 0, pa.array([math.nan])), sql
         assert filter_.stats == FilterStats()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([5], pa.timestamp("ns")),
+        pa.array([5], pa.timestamp("ns", "UTC")),
+        pa.array([5], pa.time64("ns")),
+        pa.array([1 << 30], INT).view(pa.date32()),
+        pa.array([1 << 60], pa.timestamp("us")),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_matches_reads_keys_that_python_has_no_value_for(array: pa.Array) -> None:
+    by_x = spec(0, (1, "identity"))
+    key = PartitionKey.of(by_x, tuple(module.plain_values(array)))
+    for sql in ("x IS NULL", "x IS NOT NULL"):
+        filter_ = made(sql, by_x, x=array.type)
+        assert [filter_.matches(key)] == kept(made(sql, by_x, x=array.type), 0, array)
+        assert filter_.stats == FilterStats()
+
+
+def test_keys_are_equal_after_a_trip_to_another_process() -> None:
+    """Groups and memos are keyed by them, on Spark's workers too."""
+    by_f = spec(0, (5, "identity"))
+    for values in ((math.nan,), (-0.0,), (None,), ("eu",), (date(2024, 1, 1),)):
+        key = PartitionKey.of(by_f, values)
+        again = pickle.loads(pickle.dumps(key))  # noqa: S301 - our own
+        assert again == key
+        assert hash(again) == hash(key)
+
+
+def test_zero_of_either_sign_is_one_key_with_one_place() -> None:
+    by_f = spec(0, (5, "identity"))
+    one, two = PartitionKey.of(by_f, (0.0,)), PartitionKey.of(by_f, (-0.0,))
+    assert one == two
+    assert one.sort_key == two.sort_key
 
 
 @pytest.mark.parametrize(

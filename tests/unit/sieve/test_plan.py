@@ -22,7 +22,10 @@ SPECS = (
     PartitionSpec(0),
     PartitionSpec(
         1,
-        (PartitionField("ts_day", 1, parse_transform("day")), PartitionField("region", 2, parse_transform("identity"))),
+        (
+            PartitionField("ts_day", 1, parse_transform("day")),
+            PartitionField("region", 2, parse_transform("identity")),
+        ),
     ),
 )
 
@@ -42,7 +45,8 @@ def evolved(sql: str = "ts >= timestamp '2024-01-15' AND region = 'eu' AND amoun
         pa.array([1, 2, 3, None], pa.int64()),
         1,
         pa.StructArray.from_arrays(
-            [pa.array([19_736, 19_737, 19_737, 19_737], INT), pa.array(["eu", "eu", "us", None])], ["ts_day", "region"]
+            [pa.array([19_736, 19_737, 19_737, 19_737], INT), pa.array(["eu", "eu", "us", None])],
+            ["ts_day", "region"],
         ),
         stats={3: ColumnStats(pa.array([6] * 4, INT), pa.array([9] * 4, INT), pa.array([0] * 4))},
         deletes=pa.array([0, 2, 1, 0], INT),
@@ -61,7 +65,14 @@ def test_files_have_the_columns_that_scripts_rely_on() -> None:
 def test_verdicts_have_the_columns_that_scripts_rely_on() -> None:
     verdicts = evolved().verdicts
     assert verdicts.schema.names[:6] == ["path", "spec_id", "partition", "verdict", "layer", "reason"]
-    assert [str(field.type) for field in verdicts.schema][:6] == ["string", "int32", "string", "string", "string", "string"]
+    assert [str(field.type) for field in verdicts.schema][:6] == [
+        "string",
+        "int32",
+        "string",
+        "string",
+        "string",
+        "string",
+    ]
 
 
 def test_files_are_the_kept_ones_with_their_facts() -> None:
@@ -162,7 +173,9 @@ def test_plan_of_days_that_python_does_not_know_is_shown() -> None:
         pa.array([1]),
         pa.array([1]),
         1,
-        pa.StructArray.from_arrays([pa.array([3_664_000], INT).view(pa.date32()), pa.array(["eu"])], ["ts_day", "region"]),
+        pa.StructArray.from_arrays(
+            [pa.array([3_664_000], INT).view(pa.date32()), pa.array(["eu"])], ["ts_day", "region"]
+        ),
     )
     found = sift(Sieve(bind(parse("region = 'eu'"), SCHEMA), SPECS), [batch])
     (row,) = found.files.to_pylist()

@@ -112,11 +112,19 @@ def test_binary_bounds_are_shown_in_hex() -> None:
         (pa.date32(), "x > '2024-01-01'", dt.date(2020, 1, 1), dt.date(2020, 1, 2), "[2020-01-01, 2020-01-02]"),
         (pa.decimal128(5, 2), "x > 5", Decimal("1.00"), Decimal("2.50"), "[1.00, 2.50]"),
         (pa.bool_(), "x", False, False, "[false, false]"),
-        (pa.timestamp("us"), "x > '2024-01-01'", dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2), "[2020-01-01 00:00:00"),
+        (
+            pa.timestamp("us"),
+            "x > '2024-01-01'",
+            dt.datetime(2020, 1, 1),
+            dt.datetime(2020, 1, 2),
+            "[2020-01-01 00:00:00",
+        ),
         (pa.timestamp("us", "UTC"), "x > '2024-01-01'", 0, 1, "[1970-01-01 00:00:00"),
     ],
 )
-def test_bounds_of_every_type_are_readable(type_: pa.DataType, sql: str, low: object, high: object, shown: str) -> None:
+def test_bounds_of_every_type_are_readable(
+    type_: pa.DataType, sql: str, low: object, high: object, shown: str
+) -> None:
     assert shown in reason(sql, batch(stats={1: stats(low, high, type_)}), schema=Schema.of(x=type_))
 
 

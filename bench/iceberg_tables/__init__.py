@@ -1,0 +1,1 @@
+"""Metadata-only Iceberg tables for the planning benches: as Java writes them, and as PyIceberg does."""

@@ -1,0 +1,180 @@
+"""Which deletes apply to which data files: Iceberg's rules of scope, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis.formats.errors import UnreadableMetadataError
+from tamis.formats.iceberg.deletes import DeleteIndex
+from tamis.formats.iceberg.manifests import DeleteBatch
+from tamis.formats.iceberg.metadata import TableMetadata
+from tamis.sieve.files import FileBatch
+from tests.formats.iceberg.making import parsed, table_document
+
+POSITION, EQUALITY = 1, 2
+BY_ID, OTHER, NONE, VOID = 0, 1, 2, 3
+SCHEMA = pa.schema(
+    [
+        pa.field("content", pa.int32()),
+        pa.field("path", pa.string()),
+        pa.field("rows", pa.int64()),
+        pa.field("size", pa.int64()),
+        pa.field("sequence_number", pa.int64()),
+        pa.field("equality_ids", pa.list_(pa.int32())),
+        pa.field("referenced_data_file", pa.string()),
+        pa.field("content_offset", pa.int64()),
+        pa.field("content_size", pa.int64()),
+        pa.field("path_lower", pa.string()),
+        pa.field("path_upper", pa.string()),
+    ]
+)
+
+
+def metadata() -> TableMetadata:
+    """Partitioned by id, by id again under another spec, by nothing, and by a field that was dropped in version 1."""
+
+    def field(name: str, transform: str) -> dict[str, Any]:
+        return {"name": name, "transform": transform, "source-id": 1, "field-id": 1000}
+
+    specs = [
+        {"spec-id": BY_ID, "fields": [field("id", "identity")]},
+        {"spec-id": OTHER, "fields": [field("id_too", "identity")]},
+        {"spec-id": NONE, "fields": []},
+        {"spec-id": VOID, "fields": [field("id", "void")]},
+    ]
+    return parsed(table_document(**{"partition-specs": specs}))
+
+
+def partition(spec_id: int, ids: Sequence[int | None]) -> pa.StructArray | None:
+    if spec_id == NONE:
+        return None
+    return pa.StructArray.from_arrays([pa.array(ids, pa.int64())], ["id"])
+
+
+def deletes(spec_id: int, *rows: Mapping[str, Any]) -> DeleteBatch:
+    """Delete files of one spec; `id` is the partition."""
+    ids = [row.get("id") for row in rows]
+    filled = [{"path": f"d{place}", "rows": 1, "size": 1, **row} for place, row in enumerate(rows)]
+    files = pa.Table.from_pylist([{k: v for k, v in row.items() if k != "id"} for row in filled], SCHEMA)
+    return DeleteBatch(spec_id, files, partition(spec_id, ids))
+
+
+def found(
+    batches: Sequence[DeleteBatch], *, sequence: int = 5, spec_id: int = BY_ID, path: str = "a", at: int | None = 1
+) -> list[str]:
+    """The paths of the deletes that apply to one data file."""
+    index = DeleteIndex(metadata(), batches)
+    batch = FileBatch(
+        path=pa.array([path]),
+        size=pa.array([1]),
+        rows=pa.array([1]),
+        spec_id=spec_id,
+        partition=partition(spec_id, [at]),
+        extra={"sequence_number": pa.array([sequence], pa.int64())},
+    )
+    (places,) = index.assign(batch, np.array([0])).to_pylist()
+    return [] if index.files is None else [index.files["path"][place].as_py() for place in places]
+
+
+def position(sequence: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - columns of SCHEMA
+    return {"content": POSITION, "sequence_number": sequence, "id": 1, **more}
+
+
+def equality(sequence: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - columns of SCHEMA
+    return {"content": EQUALITY, "sequence_number": sequence, "id": 1, "equality_ids": [1], **more}
+
+
+def vector(sequence: int, of: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - columns of SCHEMA
+    scope = {"referenced_data_file": of, "content_offset": 4, "content_size": 40}
+    return {"content": POSITION, "sequence_number": sequence, "id": 1, **scope, **more}
+
+
+def test_no_deletes_apply_where_there_are_none() -> None:
+    assert found([]) == []
+
+
+@pytest.mark.parametrize(("sequence", "applies"), [(4, False), (5, True), (6, True)])
+def test_position_delete_reaches_data_of_its_own_commit_and_older(sequence: int, applies: bool) -> None:
+    assert bool(found([deletes(BY_ID, position(sequence))])) == applies
+
+
+@pytest.mark.parametrize(("sequence", "applies"), [(4, False), (5, False), (6, True)])
+def test_equality_delete_reaches_strictly_older_data(sequence: int, applies: bool) -> None:
+    """The rows of its own commit are the new versions of what it deletes."""
+    assert bool(found([deletes(BY_ID, equality(sequence))])) == applies
+
+
+def test_sequence_that_nobody_knows_applies() -> None:
+    """A delete that is listed needlessly costs a read; one that is missed brings rows back."""
+    assert found([deletes(BY_ID, position(None))])  # type: ignore[arg-type] # unknown
+
+
+@pytest.mark.parametrize("make", [position, equality])
+def test_delete_stays_in_its_partition_and_spec(make: Any) -> None:  # noqa: ANN401 - a maker of rows
+    batches = [deletes(BY_ID, make(9))]
+    assert found(batches) == ["d0"]
+    assert found(batches, at=2) == []
+    assert found(batches, at=None) == []
+    assert found(batches, spec_id=OTHER) == [], "an equal tuple under another spec is another partition"
+    assert found(batches, spec_id=NONE) == []
+
+
+def test_null_partition_is_a_partition() -> None:
+    assert found([deletes(BY_ID, position(9, id=None))], at=None) == ["d0"]
+
+
+@pytest.mark.parametrize("spec_id", [NONE, VOID])
+def test_equality_delete_without_a_partition_reaches_all_older_data(spec_id: int) -> None:
+    batches = [deletes(spec_id, equality(9, id=None))]
+    for of in (BY_ID, OTHER, NONE, VOID):
+        assert found(batches, spec_id=of) == ["d0"]
+        assert found(batches, spec_id=of, sequence=9) == []
+
+
+def test_position_delete_without_a_partition_is_not_global() -> None:
+    batches = [deletes(NONE, position(9, id=None))]
+    assert found(batches, spec_id=NONE) == ["d0"]
+    assert found(batches, spec_id=BY_ID) == []
+
+
+def test_position_delete_that_names_other_files_does_not_apply() -> None:
+    named = [position(9, referenced_data_file="a"), position(9, referenced_data_file="b")]
+    ranged = [position(9, path_lower="a", path_upper="c"), position(9, path_lower="b", path_upper="c")]
+    assert found([deletes(BY_ID, *named)]) == ["d0"]
+    assert found([deletes(BY_ID, *ranged)]) == ["d0"]
+    assert found([deletes(BY_ID, *ranged)], path="b") == ["d0", "d1"]
+
+
+def test_bounds_of_paths_say_nothing_about_equality_deletes() -> None:
+    assert found([deletes(BY_ID, equality(9, path_lower="x", path_upper="z"))]) == ["d0"]
+
+
+def test_vector_takes_the_place_of_position_deletes_but_not_of_equality_deletes() -> None:
+    """A new vector has taken in what position deletes said before."""
+    batch = deletes(BY_ID, position(9), vector(7, "a"), equality(9), vector(7, "b"))
+    assert found([batch]) == ["d1", "d2"]
+    assert found([batch], path="c") == ["d0", "d2"]
+
+
+def test_vectors_of_one_puffin_file_are_told_apart() -> None:
+    batch = deletes(BY_ID, vector(7, "a", path="p"), vector(7, "b", path="p", content_offset=44))
+    index = DeleteIndex(metadata(), [batch])
+    assert len(index) == 2
+    assert found([batch], path="b") == ["p"]
+
+
+def test_vector_in_another_partition_than_its_file_is_corruption() -> None:
+    for batch, of in ((deletes(BY_ID, vector(7, "a", id=2)), BY_ID), (deletes(OTHER, vector(7, "a")), BY_ID)):
+        with pytest.raises(UnreadableMetadataError, match="another partition"):
+            found([batch], spec_id=of)
+
+
+def test_places_go_on_over_batches_of_several_specs() -> None:
+    first, second = deletes(OTHER, equality(9)), deletes(BY_ID, position(9, path="mine"), position(1, path="old"))
+    third = deletes(NONE, equality(9, id=None, path="global"))
+    assert found([first, second, third]) == ["mine", "global"]

@@ -1,0 +1,101 @@
+"""Errors of a table carry their facts: a program need not read the message."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyiceberg.table import Table
+
+import tamis
+from tamis.errors import BindError, ParseError, UnknownSpecError
+from tamis.formats.errors import (
+    NoSuchSnapshotError,
+    NoSuchTableError,
+    UnreadableMetadataError,
+    UnsupportedFormatError,
+)
+from tests.unit.cli.tables import events, folder_of
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return events(tmp_path)
+
+
+def manifests(table: Table) -> list[Path]:
+    return sorted(Path(folder_of(table), "metadata").glob("*-m0.avro"))
+
+
+def change(table: Table, **parts: object) -> str:
+    path = Path(table.metadata_location.removeprefix("file://"))
+    document = json.loads(path.read_text(encoding="utf-8")) | {k.replace("_", "-"): v for k, v in parts.items()}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 100, -100, -16, -1])
+def test_manifest_that_is_cut_anywhere_is_named(table: Table, cut: int) -> None:
+    """Not one entry may be missed in silence: a file would be lost with it."""
+    manifest = manifests(table)[0]
+    manifest.write_bytes(manifest.read_bytes()[:cut])
+    with pytest.raises(UnreadableMetadataError) as caught:
+        tamis.open(folder_of(table)).plan("id = 1")
+    assert caught.value.path.endswith(manifest.name)
+    assert manifest.name in str(caught.value)
+
+
+def test_manifest_with_a_flipped_byte_is_named(table: Table) -> None:
+    manifest = manifests(table)[0]
+    data = bytearray(manifest.read_bytes())
+    data[-30] ^= 0xFF
+    manifest.write_bytes(bytes(data))
+    with pytest.raises(UnreadableMetadataError, match=manifest.name):
+        tamis.open(folder_of(table)).plan("id = 1")
+
+
+def test_missing_manifest_says_so_only_if_it_is_needed(table: Table) -> None:
+    """A manifest that its summary rules out is not missed: nothing in it could match."""
+    opened = tamis.open(folder_of(table))
+    for manifest in manifests(table):
+        manifest.unlink()
+    assert opened.plan("region = 'nowhere'").stats.kept == 0
+    with pytest.raises(UnreadableMetadataError, match="No such file"):
+        opened.plan("region = 'eu'")
+
+
+def test_unknown_spec_carries_the_known_ones(table: Table) -> None:
+    spec = {"spec-id": 0, "fields": []}
+    with pytest.raises(UnknownSpecError) as caught:
+        tamis.open(change(table, partition_specs=[spec], default_spec_id=0)).plan("region = 'eu'")
+    assert (caught.value.spec_id, caught.value.known) == (1, (0,))
+
+
+def test_unknown_state_carries_the_known_ones(table: Table) -> None:
+    with pytest.raises(NoSuchSnapshotError) as caught:
+        tamis.open(folder_of(table), ref="nope")
+    assert set(caught.value.known) == {"main", "first", "audit"}
+
+
+def test_newer_format_version_is_refused_before_anything_is_guessed(table: Table) -> None:
+    with pytest.raises(UnsupportedFormatError) as caught:
+        tamis.open(change(table, format_version=4))
+    assert caught.value.feature == "format version 4"
+
+
+def test_condition_that_does_not_fit_fails_before_a_manifest_is_read(table: Table) -> None:
+    opened = tamis.open(folder_of(table))
+    for manifest in manifests(table):
+        manifest.unlink()
+    with pytest.raises(BindError) as caught:
+        opened.plan("regon = 'eu'")
+    assert caught.value.nearest == ("region",)
+    with pytest.raises(ParseError):
+        opened.plan("region =")
+
+
+def test_place_without_a_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchTableError) as caught:
+        tamis.open(str(tmp_path))
+    assert caught.value.table == str(tmp_path)

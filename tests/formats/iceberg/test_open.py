@@ -1,0 +1,128 @@
+"""A table is found by its folder, its metadata file or its name, at any of its states."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyiceberg.catalog
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.table import Table
+from pyiceberg.utils.config import Config
+
+import tamis
+from tamis.formats.errors import CatalogError, NoSuchSnapshotError, NoSuchTableError
+from tests.formats.iceberg.making import table_document
+from tests.unit.cli.tables import events, folder_of
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="module")
+def table(home: Path) -> Table:
+    return events(home)
+
+
+def files(opened: tamis.Table) -> int:
+    return opened.plan().stats.files
+
+
+def test_folder_opens_the_newest_metadata(table: Table) -> None:
+    for target in (folder_of(table), table.location()):
+        opened = tamis.open(target)
+        assert opened.snapshot_id == table.metadata.current_snapshot_id
+        assert files(opened) == 4
+        assert (opened.name, opened.format) == (target, "iceberg v2")
+
+
+def test_metadata_file_opens_the_table_as_it_was_then(table: Table) -> None:
+    assert files(tamis.open(table.metadata_location)) == 4
+    (early,) = Path(folder_of(table), "metadata").glob("00001-*.metadata.json")
+    assert files(tamis.open(str(early))) == 1
+
+
+def test_gzipped_metadata_opens_alike(table: Table, tmp_path: Path) -> None:
+    plain = Path(table.metadata_location.removeprefix("file://")).read_bytes()
+    packed = tmp_path / "00007-0b54a0ba-5bd2-4a3c-b9bb-2c6f93a8a34d.gz.metadata.json"
+    packed.write_bytes(gzip.compress(plain))
+    assert files(tamis.open(str(packed))) == 4
+
+
+def hadoop(folder: Path, versions: int) -> Path:
+    metadata = folder / "metadata"
+    metadata.mkdir(parents=True)
+    for version in range(1, versions + 1):
+        document = table_document(properties={"version": str(version)})
+        (metadata / f"v{version}.metadata.json").write_text(json.dumps(document), encoding="utf-8")
+    return metadata
+
+
+@pytest.mark.parametrize("hint", ["1", "11", None, "x"])
+def test_stale_or_missing_version_hint_does_not_hide_a_newer_version(tmp_path: Path, hint: str | None) -> None:
+    """The hint is written after the file, by a second write that may be lost. 11 comes after 9, by number."""
+    metadata = hadoop(tmp_path, 11)
+    if hint is not None:
+        (metadata / "version-hint.text").write_text(hint, encoding="utf-8")
+    opened = tamis.open(str(tmp_path))
+    assert opened.source.metadata.properties["version"] == "11"  # type: ignore[attr-defined] # an Iceberg table
+    assert opened.snapshot_id is None
+
+
+def test_two_files_of_one_version_are_not_guessed_between(tmp_path: Path) -> None:
+    (tmp_path / "metadata").mkdir()
+    for part in ("0b54a0ba-5bd2-4a3c-b9bb-2c6f93a8a34d", "1b54a0ba-5bd2-4a3c-b9bb-2c6f93a8a34d"):
+        path = tmp_path / "metadata" / f"00001-{part}.metadata.json"
+        path.write_text(json.dumps(table_document()), encoding="utf-8")
+    with pytest.raises(NoSuchTableError, match="several metadata files of version 1"):
+        tamis.open(str(tmp_path))
+
+
+def test_name_opens_through_a_catalog_given_by_its_properties(table: Table, home: Path) -> None:
+    # A SQL catalog keeps its tables under its own name; one that is given by its properties is called tamis.
+    properties = {"type": "sql", "uri": f"sqlite:///{home / 'catalog.db'}"}
+    named = load_catalog("tamis", **properties)
+    named.create_namespace("db")
+    named.register_table("db.events", table.metadata_location)
+    opened = tamis.open("db.events", catalog=properties)
+    assert opened.snapshot_id == table.metadata.current_snapshot_id
+    with pytest.raises(NoSuchTableError, match=r"has no table 'db\.other'"):
+        tamis.open("db.other", catalog=properties)
+
+
+def test_name_opens_through_a_configured_catalog(table: Table, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment is one of the places of PyIceberg's configuration; it is read anew for a new process only."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__TEST__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__TEST__URI", f"sqlite:///{home / 'catalog.db'}")
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
+    for opened in (tamis.open("test.db.events"), tamis.open("db.events", catalog="test")):
+        assert opened.snapshot_id == table.metadata.current_snapshot_id
+
+
+def test_catalog_that_cannot_be_used_is_named_without_its_secrets() -> None:
+    properties = {"type": "rest", "uri": "http://us3r:p4ss@localhost:1/", "token": "t0k3n"}
+    with pytest.raises(CatalogError) as caught:
+        tamis.open("db.t", catalog=properties)
+    assert "the given catalog" in caught.value.message
+    assert not [secret for secret in ("us3r", "p4ss", "t0k3n") if secret in str(caught.value)]
+
+
+def test_states_are_chosen_by_snapshot_branch_tag_and_time(table: Table) -> None:
+    first, second, third, _ = table.history()
+    folder = folder_of(table)
+    assert files(tamis.open(folder, snapshot_id=second.snapshot_id)) == 2
+    assert files(tamis.open(folder, ref="first")) == 1
+    assert files(tamis.open(folder, ref="audit")) == 2
+    assert files(tamis.open(folder, ref="main")) == 4
+    assert files(tamis.open(folder, as_of_ms=third.timestamp_ms)) == 3
+    with pytest.raises(NoSuchSnapshotError):
+        tamis.open(folder, as_of_ms=first.timestamp_ms - 1)
+
+
+def test_two_states_at_once_are_a_mistake_of_the_caller(table: Table) -> None:
+    with pytest.raises(ValueError, match="one of"):
+        tamis.open(folder_of(table), ref="main", as_of_ms=1)
