@@ -13,8 +13,7 @@ from tamis.formats import At, FormatTable, open_table
 from tamis.formats.iceberg.inspection import Inspection
 from tamis.predicate.bind import bind
 from tamis.predicate.build import Expression
-from tamis.predicate.nodes import Constant
-from tamis.predicate.parse import parse
+from tamis.predicate.nodes import Constant, Node
 from tamis.predicate.schema import Schema
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.plan import ScanPlan
@@ -65,10 +64,8 @@ class Table:
         of the session that will filter the rows. What cannot be judged is kept and counted, or with strict=True
         an UnevaluableError. progress is told how many of how many files have come in.
         """
-        node = (
-            where.node if isinstance(where, Expression) else Constant(value=True) if where is None else parse(where)
-        )
         sql = where if isinstance(where, str) else None
+        node = where.node if isinstance(where, Expression) else _parsed(sql)
         schema = self.schema
         predicate = bind(node, schema, case_sensitive=case_sensitive, time_zone=time_zone, sql=sql)
         filters = tuple(keys.bind(schema, case_sensitive=case_sensitive) for keys in runtime_filters)
@@ -80,6 +77,14 @@ class Table:
         return self.source.inspect(progress)
 
 
+def _parsed(sql: str | None) -> Node:
+    if sql is None:
+        return Constant(value=True)
+    from tamis.predicate.parse import parse
+
+    return parse(sql)
+
+
 def open(
     target: str,
     *,
@@ -87,10 +92,12 @@ def open(
     ref: str | None = None,
     as_of_ms: int | None = None,
     catalog: str | Mapping[str, str] | None = None,
+    cache: bool | None = None,
 ) -> Table:
     """Open a table: by its folder, its metadata file, or its name `catalog.namespace.table`.
 
     snapshot_id, ref (a branch or tag) or as_of_ms (milliseconds since 1970) choose an older state. catalog is the
-    name of a configured PyIceberg catalog, or its properties; target is then `namespace.table`.
+    name of a configured PyIceberg catalog, or its properties; target is then `namespace.table`. cache=False reads
+    all metadata anew; otherwise decoded manifests are kept on local disk, unless TAMIS_CACHE=off.
     """
-    return Table(open_table(target, At(snapshot_id, ref, as_of_ms), catalog))
+    return Table(open_table(target, At(snapshot_id, ref, as_of_ms), catalog, cache=cache))

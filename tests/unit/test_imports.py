@@ -58,6 +58,7 @@ IMPURE = ENGINES | OUTSIDE
 
 LAZY: dict[tuple[str, str], str] = {
     ("table.py", "tamis.spark"): "a job was told to run: only then is there a need for Spark",
+    ("table.py", "tamis.predicate.parse"): "a third of a second for the SQL parser, if there is any SQL",
     ("sieve/plan.py", "tamis.explain"): "a plan explains itself, and explain/ is built on plans",
     ("cli/*.py", "*"): "a command loads what it needs when it runs: --version and --help answer at once",
     ("formats/*.py", "datafusion"): "more than a second that only reading Avro metadata needs",

@@ -202,9 +202,10 @@ class MultiSpecPartitionFilter:
             rows = np.flatnonzero(mask[codes]) if mask.any() else np.empty(0, np.int64)
             if len(rows):
                 values = [child.take(pa.array(rows)) for child in children]
-                found |= {
-                    PartitionKey.of(spec, row or None) for row in _tuples(values, [None] * len(values), len(rows))
-                }
+                _, first = distinct(values, len(rows))
+                values = [child.take(pa.array(first)) for child in values]
+                whole = _tuples(values, [None] * len(values), len(first))
+                found |= {PartitionKey.of(spec, row or None) for row in whole}
 
     def _spec(self, spec_id: int) -> PartitionSpec:
         if spec_id not in self._specs:

@@ -210,8 +210,10 @@ def _sum(outcomes: Sequence[Outcome], chosen: Any) -> tuple[int, int]:  # noqa: 
     files = size = 0
     for outcome in outcomes:
         mask = chosen(outcome)
-        files += int(mask.sum())
-        size += int(pc.sum(pc.if_else(pa.array(mask), outcome.batch.size, 0)).as_py() or 0)
+        found = int(mask.sum())
+        if found:
+            sizes = outcome.batch.size if found == len(mask) else outcome.batch.size.filter(pa.array(mask))
+            files, size = files + found, size + int(pc.sum(sizes).as_py() or 0)
     return files, size
 
 
