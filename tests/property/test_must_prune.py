@@ -237,6 +237,11 @@ def _partition(text: str, type_: pa.DataType, value: object) -> pa.Array:
     return part
 
 
+def _hashed_by_all(value: object) -> bool:
+    """Iceberg up to 0.13 hashed characters beyond 16 bits wrongly: such text may lie in any bucket."""
+    return not isinstance(value, str) or max(value, default="") < "\U00010000"
+
+
 def _same(one: pa.Array, two: pa.Array) -> bool:
     plain = [part.storage if isinstance(part, pa.ExtensionArray) else part for part in (one, two)]
     return bool(plain[0].equals(plain[1]))
@@ -251,6 +256,7 @@ def test_partition_of_another_value_is_dropped(case: tuple[pa.DataType, str], da
     if text in PERIODS:
         # Old writers rounded up before 1970: there a period reaches one period back.
         assume(not (_ordinal(part) <= 0 and _ordinal(other) == _ordinal(part) - 1))
+    assume(not text.startswith("bucket") or _hashed_by_all(value))
     equal = Compare("=", X, _literal(value, type_))
     if _same(part, other) or _compare(inside, value, type_) == 0:
         assert verdict(equal, type_, partition=(text, part)) != "none"
@@ -302,7 +308,7 @@ def test_partition_with_a_value_has_no_null(case: tuple[pa.DataType, str], data:
 
 @given(st.sampled_from([type_ for type_ in TYPES if can_hash(type_)]), st.data(), st.sampled_from([2, 16, 1000]))
 def test_list_that_hashes_elsewhere_drops_a_bucket(type_: pa.DataType, data: st.DataObject, count: int) -> None:
-    listed = data.draw(st.lists(_values(type_), min_size=1, max_size=8))
+    listed = data.draw(st.lists(_values(type_).filter(_hashed_by_all), min_size=1, max_size=8))
     hashed = bucket_of_keys(encode(arrow(listed, type_), type_).keys, type_, count)
     assert hashed is not None
     bucket = data.draw(st.integers(0, count - 1))

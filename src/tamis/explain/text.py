@@ -17,7 +17,7 @@ def plan_text(plan: ScanPlan) -> str:
     stats = plan.stats
     lines = [f"WHERE  {plan.sieve.predicate.sql}"]
     lines += [f"JOIN   {runtime.text}" for runtime in plan.sieve.runtime_filters]
-    headline = _headline(stats, joined=bool(plan.sieve.runtime_filters))
+    headline = _headline(stats)
     lines += ["", headline, "", *_layer_rows(stats)]
     if stats.specs:
         lines += ["", *_spec_rows(stats)]
@@ -39,9 +39,9 @@ def readable_bytes(count: int) -> str:
     return f"{size:.1f} {_UNITS[-1]}"
 
 
-def _headline(stats: PlanStats, *, joined: bool) -> str:
+def _headline(stats: PlanStats) -> str:
     share = f" ({stats.kept / stats.files:.1%})" if stats.files else ""
-    whole = f", {stats.kept_whole:,} of them whole" if stats.kept_whole and not joined else ""
+    whole = f", {stats.kept_whole:,} of them whole" if stats.kept_whole else ""
     # A manifest that was pruned unread tells how many files it has, but in most formats not how large they are.
     unread = any(
         layer.layer == "manifest"
@@ -74,7 +74,7 @@ def _layer_rows(stats: PlanStats) -> list[str]:
             f"{layer.files_before - layer.files_after:,}",
             f"{layer.files_after:,}",
             readable_bytes(layer.bytes_after),
-            f"{layer.seconds * 1000:.1f} ms",
+            f"{layer.seconds * 1000:6.1f} ms",
         )
         for layer in stats.layers
     ]

@@ -6,6 +6,7 @@ string), is None: only Spark can tell.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from tamis.predicate.zones import Zone
 __all__ = ["listed", "split"]
 
 _TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
+_UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DATE_KIND = str(pa.date32())
 _MIXES = {
     _DATE_KIND: frozenset({_DATE_KIND, "text"}),
@@ -100,6 +102,8 @@ def _uuid(literal: Literal, where: str) -> Split:
             return Split.key(value.bytes)
         case bytes(value):
             return Split.key(value)
+        case str(text) if is_text(literal.type) and _UUID_TEXT.fullmatch(text):
+            return Split.key(bytes.fromhex(text.replace("-", "")))
         case str(text) if is_text(literal.type):
             at = _first_uuid(lambda found: found >= text)
             after = _first_uuid(lambda found: found > text)

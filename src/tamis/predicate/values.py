@@ -122,7 +122,7 @@ class ValueSet:
         if isinstance(span.least, bytes):
             if len(bounds) % 2:
                 bounds.append(successor(span.greatest or b""))
-            return _fixed_points(bounds, len(span.least), limit) if span.greatest else _byte_points(bounds)
+            return _fixed_points(bounds, len(span.least), limit) if span.greatest else _byte_points(bounds, limit)
         starts = np.array(bounds[0::2], np.int64)
         lasts = np.array(bounds[1::2], np.int64) - 1
         if len(starts) > len(lasts):
@@ -194,10 +194,18 @@ class ValueSet:
         return hash((tuple(self.cuts.tolist()), self.inside_first, self.nulls))
 
 
-def _byte_points(bounds: list[bytes]) -> Cuts | None:
-    """The keys of runs that hold one each; None if a run is longer, and so endless."""
-    single = all(end == successor(start) for start, end in zip(bounds[0::2], bounds[1::2], strict=True))
-    return _cuts(bounds[0::2]).astype(object) if single else None
+def _byte_points(bounds: list[bytes], limit: int) -> Cuts | None:
+    """The keys of runs that can be counted; None if a run is longer, and so endless, or if they exceed limit.
+
+    [p, p + k NULs) holds k keys: p, p NUL, p NUL NUL. Nothing lies between neighbours.
+    """
+    points: list[Key] = []
+    for start, end in zip(bounds[0::2], bounds[1::2], strict=True):
+        size = len(end) - len(start)
+        if end != start + b"\0" * size:
+            return None
+        points += (start + b"\0" * count for count in range(min(size, limit + 1)))
+    return _cuts(points).astype(object) if len(points) <= limit else None
 
 
 def _fixed_points(bounds: list[bytes], width: int, limit: int) -> Cuts | None:

@@ -29,6 +29,7 @@ class FileBatch:
     rows: pa.Array
     """Rows, deleted ones included; null or negative if unknown."""
     spec_id: int | None = None
+    """The spec that partition is read with; without one there is no partition."""
     partition: pa.StructArray | None = None
     """A child for each field of the spec, in the spec's order; None if the spec is unpartitioned."""
     stats: Mapping[ColumnId, ColumnStats] = field(default_factory=dict)

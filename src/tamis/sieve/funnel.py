@@ -219,7 +219,9 @@ def _enter(sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, bat
 def _outcome(state: Sifting) -> Outcome:
     kept = np.zeros(len(state.batch), np.bool_)
     kept[state.rows] = True
-    return Outcome(state.batch, kept, state.certain & kept, state.layer, state.decider, _unknown(state))
+    # A join's keys select files, not rows: which rows of a file meet them, nobody knows before the join.
+    certain = state.certain & kept & (not state.sieve.runtime_filters)
+    return Outcome(state.batch, kept, certain, state.layer, state.decider, _unknown(state))
 
 
 def _unknown(state: Sifting) -> Mask:

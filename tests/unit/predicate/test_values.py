@@ -168,6 +168,13 @@ def test_too_many_points_are_not_listed() -> None:
     assert ints(*range(0, 40, 2)).points(10, LONG) is None
 
 
+def test_texts_that_differ_in_trailing_nuls_are_points_all_the_same() -> None:
+    """`a` and `a` NUL are neighbours: their runs join, and are still two values to hash."""
+    found = ValueSet.of_keys([b"", b"\x00", b"a", b"a\x00", b"a\x00\x00", b"b"])
+    assert listed(found.points(10, TEXT)) == [b"", b"\x00", b"a", b"a\x00", b"a\x00\x00", b"b"]
+    assert found.points(5, TEXT) is None
+
+
 def test_a_range_of_text_has_no_points() -> None:
     assert ValueSet.between(b"a", b"b").points(10, TEXT) is None
     assert ValueSet.between(b"a", None).points(10, TEXT) is None

@@ -62,6 +62,15 @@ def test_all_null_column_holds_no_value() -> None:
     assert [value for _, _, value in may(stats_domain(X, stats, 3))] == [False, True, True]
 
 
+def test_negative_counts_are_unknown() -> None:
+    """Some writers put -1 where they did not count: it must not look like a column without values."""
+    assert may(stats_domain(X, ColumnStats(value_count=counts(-1), null_count=counts(0)), 1)) == [
+        (False, False, True)
+    ]
+    stats = ColumnStats(value_count=counts(5), null_count=counts(-1), nan_count=counts(5))
+    assert may(stats_domain(F, stats, 1)) == [(True, True, True)]
+
+
 def test_field_of_a_struct_may_always_be_null() -> None:
     """Writers disagree whether a null struct's fields are counted."""
     assert may(stats_domain(NESTED, ColumnStats(null_count=counts(0)), 1)) == [(True, False, True)]
