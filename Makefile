@@ -62,7 +62,7 @@ $(READY): pyproject.toml requirements/bootstrap.txt requirements/dev.txt
 	  echo 'tamis needs Python 3.11, 3.12 or 3.13 with venv: install it (Debian: python3 python3-venv), or name one: make PYTHON=python3.12' >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bootstrap.txt
-	$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/bootstrap.txt requirements/dev.txt
+	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements/bootstrap.txt requirements/dev.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -24,6 +24,9 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS_PROFILE", "test"))
 
+# Tests leave nothing behind in the user's cache, and find nothing there; those of the cache itself have their own.
+os.environ["TAMIS_CACHE"] = "off"
+
 _ENGINES_REQUIRED = os.environ.get("TAMIS_REQUIRE_ENGINES", "") not in ("", "0")
 
 

@@ -42,17 +42,16 @@ class Table:
 def tables(draw: DrawFn, *, most_specs: int = 2) -> Table:
     """One or two specs, a few files each, whose metadata is true."""
     types = draw(columns())
-    schema = schema_of(types)
     specs, files = [], []
     for spec_id in range(draw(st.integers(1, most_specs))):
         fields = tuple(
-            PartitionField(f"f{place}", schema.find(field.source, case_sensitive=True).id, parse_transform(field.transform))
+            PartitionField(f"f{place}", list(types).index(field.source) + 1, parse_transform(field.transform))
             for place, field in enumerate(draw(partition_specs(types)))
         )
         spec = PartitionSpec(spec_id, fields)
         found = draw(st.lists(rows(types, most=5), min_size=1, max_size=3))
         specs.append(spec)
-        files.append([draw(described(types, _one_partition(spec, schema, group, types))) for group in found])
+        files.append([draw(described(types, _one_partition(spec, group, types))) for group in found])
     return Table(types, specs, files)
 
 
@@ -91,7 +90,7 @@ def batch(files: Sequence[File], types: Types, spec: PartitionSpec) -> FileBatch
     )
 
 
-def _one_partition(spec: PartitionSpec, schema: Schema, group: Sequence[Row], types: Types) -> tuple[Row, ...]:
+def _one_partition(spec: PartitionSpec, group: Sequence[Row], types: Types) -> tuple[Row, ...]:
     """The rows that share the first one's partition."""
     if not group or not spec.fields:
         return tuple(group)

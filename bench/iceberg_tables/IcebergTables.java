@@ -36,7 +36,8 @@ import org.apache.iceberg.types.Types;
  *
  * <pre>
  * make LOCATION FILES FILES_PER_MANIFEST FORMAT_VERSION
- * plan LOCATION ROUNDS        a line for each filter: name, files, first call, best of the rounds (seconds)
+ * plan LOCATION ROUNDS [NAME] a line for each filter, or that one: name, files, first call, best of the rounds (seconds)
+ * files LOCATION NAME         a line for each file that the filter keeps: its path
  * </pre>
  */
 public final class IcebergTables {
@@ -64,8 +65,9 @@ public final class IcebergTables {
   public static void main(String[] args) throws Exception {
     switch (args[0]) {
       case "make" -> make(args[1], Integer.parseInt(args[2]), Integer.parseInt(args[3]), args[4]);
-      case "plan" -> plan(args[1], Integer.parseInt(args[2]));
-      default -> throw new IllegalArgumentException("make or plan, not " + args[0]);
+      case "plan" -> plan(args[1], Integer.parseInt(args[2]), args.length > 3 ? args[3] : null);
+      case "files" -> files(args[1], args[2]);
+      default -> throw new IllegalArgumentException("make, plan or files, not " + args[0]);
     }
   }
 
@@ -164,7 +166,7 @@ public final class IcebergTables {
     return z ^ (z >>> 31);
   }
 
-  static void plan(String location, int rounds) throws Exception {
+  static Map<String, Expression> filters() {
     Map<String, Expression> filters = new java.util.LinkedHashMap<>();
     filters.put("all", Expressions.alwaysTrue());
     filters.put("region", Expressions.equal("region", "region-07"));
@@ -173,6 +175,25 @@ public final class IcebergTables {
     filters.put("day", Expressions.and(
         Expressions.greaterThanOrEqual("ts", "2024-03-15T00:00:00+00:00"),
         Expressions.lessThan("ts", "2024-03-16T00:00:00+00:00")));
+    return filters;
+  }
+
+  static void files(String location, String name) throws Exception {
+    Table table = new HadoopTables(new Configuration()).load(location);
+    StringBuilder paths = new StringBuilder();
+    try (CloseableIterable<FileScanTask> tasks = table.newScan().filter(filters().get(name)).planFiles()) {
+      for (FileScanTask task : tasks) {
+        paths.append(task.file().location()).append('\n');
+      }
+    }
+    System.out.print(paths);
+  }
+
+  static void plan(String location, int rounds, String only) throws Exception {
+    Map<String, Expression> filters = filters();
+    if (only != null) {
+      filters.keySet().retainAll(java.util.Set.of(only));
+    }
     ExecutorService workers = Executors.newFixedThreadPool(2);
     try {
       for (Map.Entry<String, Expression> filter : filters.entrySet()) {
@@ -196,7 +217,7 @@ public final class IcebergTables {
             best = Math.min(best, took);
           }
         }
-        System.out.printf("%s %d %.3f %.3f%n", filter.getKey(), found, first, best);
+        System.out.printf("%s %d %.3f %.3f%n", filter.getKey(), found, first, rounds > 0 ? best : first);
       }
     } finally {
       workers.shutdownNow();

@@ -8,50 +8,20 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, GreaterThanOrEqual, In, LessThan
 from pyiceberg.table import StaticTable
 
 from bench.iceberg_tables.java import java_plans
+from bench.iceberg_tables.queries import FILTERS
 from bench.iceberg_tables.tables import java_table, newest_metadata, pyiceberg_table
 from tamis.formats.iceberg.manifest_list import read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files
 from tamis.formats.iceberg.metadata import parse_metadata
 from tamis.formats.iceberg.reading import fetch_local
 
-IDS = 1_000_000_000
-MASK = (1 << 64) - 1
-
-
-def ids() -> list[int]:
-    """The 200 ids that the Java program asks for as well."""
-
-    def mix(value: int) -> int:
-        z = (value + 0x9E3779B97F4A7C15) & MASK
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        z ^= z >> 31
-        return z - (1 << 64) if z >> 63 else z
-
-    return [mix(i * 7919) % IDS for i in range(200)]
-
-
-DAY = datetime(2024, 3, 15, tzinfo=UTC)
-FILTERS: dict[str, tuple[tuple[int, ...], BooleanExpression]] = {
-    "all": ((), AlwaysTrue()),
-    "region": ((2,), EqualTo("region", "region-07")),
-    "in200": ((1,), In("id", ids())),
-    "day": (
-        (3,),
-        And(
-            GreaterThanOrEqual("ts", DAY.isoformat()),
-            LessThan("ts", DAY.replace(day=16).isoformat()),
-        ),
-    ),
-}
+FIELDS: dict[str, tuple[int, ...]] = {"all": (), "region": (2,), "in200": (1,), "day": (3,)}
 
 
 def decoded(location: Path, fields: tuple[int, ...], threads: int = 2) -> int:
@@ -81,13 +51,13 @@ def main() -> None:
     java = {one.name: one for one in java_plans(java_table(files))} if peers else {}
     for location in (java_table(files), pyiceberg_table(files)):
         table = StaticTable.from_metadata(str(newest_metadata(location)))
-        for name, (fields, row_filter) in FILTERS.items():
+        for name, fields in FIELDS.items():
             assert decoded(location, fields) == files
             wall, cpu = best(lambda: decoded(location, fields), 5)  # noqa: B023 - runs at once
             alone, _ = best(lambda: decoded(location, fields, 1), 3)  # noqa: B023 - runs at once
             line = f"{location.name} {name}: decode {wall:.3f} s (cpu {cpu:.3f}), one thread {alone:.3f} s"
             if peers:
-                scan = table.scan(row_filter=row_filter)
+                scan = table.scan(row_filter=FILTERS[name])
                 theirs, _ = best(lambda: list(scan.plan_files()), 1)  # noqa: B023 - runs at once
                 line += f"; PyIceberg {theirs:.2f} s ({theirs / wall:.0f}x)"
                 one = java[name]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-__all__ = ["CACHE", "JavaPlan", "java_plans", "run_java"]
+__all__ = ["CACHE", "JavaPlan", "java_files", "java_plans", "run_java"]
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent / ".cache" / "iceberg"
@@ -56,7 +56,13 @@ def run_java(*arguments: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
 
-def java_plans(location: Path, rounds: int = 5) -> list[JavaPlan]:
-    """Java's own planner over the table, each filter in one warm JVM with two worker threads."""
-    lines = [line.split() for line in run_java("plan", str(location), str(rounds)).splitlines()]
+def java_plans(location: Path, rounds: int = 5, only: str | None = None) -> list[JavaPlan]:
+    """Java's own planner over the table, each filter, or only one, in one warm JVM with two worker threads."""
+    chosen = [] if only is None else [only]
+    lines = [line.split() for line in run_java("plan", str(location), str(rounds), *chosen).splitlines()]
     return [JavaPlan(name, int(files), float(first), float(best)) for name, files, first, best in lines]
+
+
+def java_files(location: Path, name: str) -> set[str]:
+    """The paths of the files that Java's planner keeps for a filter."""
+    return set(run_java("files", str(location), name).splitlines())

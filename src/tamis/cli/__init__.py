@@ -3,16 +3,22 @@
 A command imports what it needs when it runs, so that `--version` and `--help` answer at once.
 """
 
+import logging
+import re
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Final
 
 import typer
 
 import tamis
 from tamis.cli import demo, explain, inspect
-from tamis.errors import TamisError
+from tamis.errors import BindError, ParseError, TamisError
 
 __all__ = ["app", "main"]
+
+_CREDENTIALS: Final = re.compile(r"""[^\s/'"@:]+:(?!//|\d+/)[^\s'"@]+@""")
+"""`user:password@`, wherever it stands."""
 
 app = typer.Typer(
     name="tamis",
@@ -45,8 +51,23 @@ def _options(
 
 def main() -> None:
     """Run the command line; an error that tamis raises on purpose is one message and exit code 2."""
+    # What libraries warn their callers of is nothing that a user of the command line can act on.
+    logging.getLogger().addHandler(logging.NullHandler())
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
     try:
         app()
     except TamisError as error:
-        typer.echo(f"tamis: {error}", err=True)
+        typer.echo(f"tamis: {_without_credentials(error)}", err=True)
         sys.exit(2)
+    except OSError as error:
+        # A folder that may not be listed, a disk that fails: the system's own words say which and why.
+        typer.echo(f"tamis: {_without_credentials(error)}", err=True)
+        sys.exit(2)
+
+
+def _without_credentials(error: Exception) -> str:
+    """The message. Errors blot out what they know for a URI; a client's own words may quote half of one."""
+    if isinstance(error, ParseError | BindError):
+        return str(error)  # quotes the condition, in which any `a:b@c` is the user's own value
+    return _CREDENTIALS.sub("…@", str(error))

@@ -73,8 +73,8 @@ def _json(table: Table, plan: ScanPlan, *, files: bool, verdicts: bool) -> str:
 def _text(table: Table, plan: ScanPlan, *, files: bool, verdicts: bool) -> list[str]:
     from tamis.explain.listing import file_lines, verdict_lines
 
-    snapshot = "none: the table is empty" if table.snapshot_id is None else str(table.snapshot_id)
-    lines = [f"TABLE  {table.name}  ({table.format}, snapshot {snapshot})", plan.explain()]
+    state = "no snapshot yet" if table.snapshot_id is None else f"snapshot {table.snapshot_id}"
+    lines = [f"TABLE  {table.name}  ({table.format}, {state})", plan.explain()]
     if files:
         lines += ["", *file_lines(_shown(plan.files))]
     if verdicts:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tamis.formats.errors import NoSuchTableError, UnsupportedFormatError, shown
+from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.catalogs import fetch_through, file_io, find_table
 from tamis.formats.iceberg.inspection import Inspection
 from tamis.formats.iceberg.locate import is_table_folder, local_path, newest_metadata
@@ -67,19 +68,25 @@ class At:
     """The state at a time, in milliseconds since 1970."""
 
 
-def open_table(target: str, at: At, catalog: str | Mapping[str, str] | None) -> FormatTable:
-    """The table that target names: a folder, a metadata file, or a name in a catalog."""
+def open_table(
+    target: str, at: At, catalog: str | Mapping[str, str] | None, *, cache: bool | None = None
+) -> FormatTable:
+    """The table that target names: a folder, a metadata file, or a name in a catalog.
+
+    cache says whether decoded metadata is kept on local disk; if not given, the environment does, and else it is.
+    """
+    kept = ManifestCache.chosen(cache)
     path = local_path(target)
     if catalog is None and path is not None and path.exists():
-        return _open_local(target, path, at)
+        return _open_local(target, path, at, kept)
     if catalog is None and "://" in target:
-        return _open_remote(target, at)
+        return _open_remote(target, at, kept)
     location, fetch = find_table(target, catalog)
     metadata = parse_metadata(fetch(location), location)
-    return _iceberg(target, metadata, at, fetch)
+    return _iceberg(target, metadata, at, fetch, kept)
 
 
-def _open_local(target: str, path: Path, at: At) -> FormatTable:
+def _open_local(target: str, path: Path, at: At, cache: ManifestCache | None) -> FormatTable:
     if path.is_dir():
         if (path / "_delta_log").is_dir():
             raise _not_yet(target, "Delta")
@@ -96,10 +103,11 @@ def _open_local(target: str, path: Path, at: At) -> FormatTable:
     metadata = parse_metadata(fetch_local(location), location)
     # A copied metadata file may name files of an object store.
     local = local_path(metadata.location) is not None
-    return _iceberg(target, metadata, at, fetch_local if local else fetch_through(file_io(metadata.location, {})))
+    fetch = fetch_local if local else fetch_through(file_io(metadata.location, {}))
+    return _iceberg(target, metadata, at, fetch, cache)
 
 
-def _open_remote(target: str, at: At) -> FormatTable:
+def _open_remote(target: str, at: At, cache: ManifestCache | None) -> FormatTable:
     if not target.split("?", maxsplit=1)[0].endswith((".metadata.json", ".metadata.json.gz")):
         raise NoSuchTableError(
             f"{shown(target)} is no metadata file. A folder of an object store cannot be listed safely: open the "
@@ -107,12 +115,12 @@ def _open_remote(target: str, at: At) -> FormatTable:
             table=shown(target),
         )
     fetch = fetch_through(file_io(target, {}))
-    return _iceberg(target, parse_metadata(fetch(target), target), at, fetch)
+    return _iceberg(target, parse_metadata(fetch(target), target), at, fetch, cache)
 
 
-def _iceberg(name: str, metadata: TableMetadata, at: At, fetch: Fetch) -> FormatTable:
+def _iceberg(name: str, metadata: TableMetadata, at: At, fetch: Fetch, cache: ManifestCache | None) -> FormatTable:
     selection = metadata.select(snapshot_id=at.snapshot_id, ref=at.ref, as_of_ms=at.as_of_ms)
-    return IcebergTable(shown(name), metadata, selection, fetch)
+    return IcebergTable(shown(name), metadata, selection, fetch, cache)
 
 
 def _not_yet(target: str, format_: str) -> UnsupportedFormatError:

@@ -20,7 +20,8 @@ __all__ = [
     "unreadable",
 ]
 
-_USER: Final = re.compile(r"(?<=://)[^/?#]*@")
+_USER: Final = re.compile(r"(?<=://)(?:[^/?#@:]*:(?!\d+/)[^@\s'\"]*|[^/?#]*)@")
+"""Up to the last @ of the authority. A password may hold a raw slash; a port may not be taken for one."""
 _QUERY: Final = re.compile(r"(?<=\?).*$", re.DOTALL)
 
 
@@ -51,6 +52,8 @@ def shown(uri: str) -> str:
 
     >>> shown("s3://key:secret@bucket/a.avro?token=1")
     's3://…@bucket/a.avro?…'
+    >>> shown("s3://key:sec/ret@bucket/a.avro"), shown("hdfs://host:8020/a@b")
+    ('s3://…@bucket/a.avro', 'hdfs://host:8020/a@b')
     >>> shown("/data/50% of it?.avro")
     '/data/50% of it?.avro'
     """

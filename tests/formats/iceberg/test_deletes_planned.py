@@ -6,7 +6,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import fastavro
 import pytest
@@ -33,7 +33,7 @@ def with_deletes(table: Table, *manifests: tuple[int, list[dict[str, Any]]]) -> 
     snapshot = next(one for one in document["snapshots"] if one["snapshot-id"] == document["current-snapshot-id"])
     with local(snapshot["manifest-list"]).open("rb") as file:
         reader = fastavro.reader(file)
-        schema, listed = reader.writer_schema, list(reader)
+        schema, listed = reader.writer_schema, cast("list[dict[str, Any]]", list(reader))
     assert isinstance(schema, dict)
     folder = local(table.metadata_location).parent
     for place, (spec_id, entries) in enumerate(manifests):

@@ -28,7 +28,8 @@ def find_table(name: str, catalog: str | Mapping[str, str] | None) -> tuple[str,
     load_catalog, no_such_table = _pyiceberg()
     first, _, rest = name.partition(".")
     identifier = name if catalog is not None else rest
-    if not identifier or "." not in identifier:
+    is_path = catalog is None and ("/" in name or "\\" in name)
+    if is_path or "." not in identifier:
         raise NoSuchTableError(
             f"no table {name!r}: it is no file or folder here, and a name in a catalog has three parts, "
             "catalog.namespace.table.",
@@ -36,7 +37,8 @@ def find_table(name: str, catalog: str | Mapping[str, str] | None) -> tuple[str,
         )
     label = "the given catalog" if isinstance(catalog, Mapping) else f"catalog {catalog or first!r}"
     try:
-        loaded = load_catalog("tamis", **catalog) if isinstance(catalog, Mapping) else load_catalog(catalog or first)
+        settings = dict(catalog) if isinstance(catalog, Mapping) else {"name": catalog or first}
+        loaded = load_catalog(settings.pop("name", "tamis"), **settings)
         table = loaded.load_table(identifier)
     except no_such_table as error:
         raise NoSuchTableError(f"{label} has no table {identifier!r}. Check the name.", table=identifier) from error
@@ -64,7 +66,9 @@ def fetch_through(io: FileIO) -> Fetch:
                 return bytes(stream.read())
         except Exception as error:
             # An object store's client raises its own errors; the file and the kind of failure are what helps.
-            raise unreadable(location, f"{type(error).__name__}: {_safe(error)}") from error
+            # It may quote half a URI (bucket name 'key:secret@bucket'): with a credential, the kind alone.
+            kind = type(error).__name__
+            raise unreadable(location, kind if shown(location) != location else f"{kind}: {_safe(error)}") from error
 
     return fetch
 

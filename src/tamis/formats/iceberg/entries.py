@@ -16,7 +16,7 @@ from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.formats.errors import unreadable
-from tamis.formats.iceberg.avro import parse_avro
+from tamis.formats.iceberg.avro import AvroFile, parse_avro
 from tamis.formats.iceberg.bounds import MapColumn, decode_values
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.metadata import SpecLayout
@@ -122,7 +122,7 @@ class Entries:
                 lower=maps[LOWER].bounds(id_, type_) if ordered and LOWER in maps else None,
                 upper=maps[UPPER].bounds(id_, type_) if ordered and UPPER in maps else None,
                 null_count=maps[NULL_COUNTS].numbers(id_) if NULL_COUNTS in maps else None,
-                nan_count=maps[NAN_COUNTS].numbers(id_) if NAN_COUNTS in maps else None,
+                nan_count=maps[NAN_COUNTS].numbers(id_) if pt.is_floating(type_) and NAN_COUNTS in maps else None,
                 # Outside lists and maps a column has a value for each row, so the row count serves: one map less.
                 value_count=rows,
             )
@@ -156,10 +156,18 @@ def read_entries(
     manifests: Sequence[Manifest], layout: SpecLayout, fetch: Fetch, wanted: Types, also: Collection[Path] = ()
 ) -> list[Entries]:
     """The live entries of manifests of one spec: what all need, statistics for the wanted, and what is asked for."""
-    files = [parse_avro(one.path, fetch(one.path)) for one in manifests]
+    files = [_whole(one, fetch(one.path)) for one in manifests]
     chosen = _ALWAYS | _stats_columns(wanted) | frozenset(also)
     decoded = decode_columns(files, lambda path: path in chosen or path[:-1] == PARTITION, NAMES)
     return [_live(one, manifests, layout) for one in decoded]
+
+
+def _whole(manifest: Manifest, data: bytes) -> AvroFile:
+    """The manifest's file. One that was cut off between two blocks looks sound: only its length gives it away."""
+    if manifest.length is not None and len(data) < manifest.length:
+        reason = f"it has {len(data)} bytes, but the manifest list says {manifest.length}: truncated"
+        raise unreadable(manifest.path, reason, len(data))
+    return parse_avro(manifest.path, data)
 
 
 def _stats_columns(wanted: Types) -> frozenset[Path]:

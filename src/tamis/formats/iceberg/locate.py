@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from tamis.formats.errors import NoSuchTableError, shown
+from tamis.formats.iceberg.reading import local_file
 
 __all__ = ["is_table_folder", "local_path", "newest_metadata"]
 
@@ -18,16 +18,14 @@ HINT: Final = "version-hint.text"
 
 def local_path(target: str) -> Path | None:
     """The local path that a path or file: URI names; None for a URI of another kind."""
-    parts = urlsplit(target)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return Path(target) if "://" not in target else None
+    is_file = target.startswith("file:") or "://" not in target
+    return Path(local_file(target)) if is_file else None
 
 
 def is_table_folder(folder: Path) -> bool:
     """Whether a local folder is laid out as an Iceberg table."""
     metadata = folder / "metadata"
-    return metadata.is_dir() and any(_version(path) is not None for path in metadata.iterdir())
+    return metadata.is_dir() and any(_version(path.name) is not None for path in metadata.iterdir())
 
 
 def newest_metadata(folder: Path) -> Path:
@@ -36,7 +34,10 @@ def newest_metadata(folder: Path) -> Path:
     Writers of Hadoop tables write the hint after the file: a hint may be stale, never ahead.
     """
     metadata = folder / "metadata"
-    versions = {path: version for path in sorted(metadata.iterdir()) if (version := _version(path)) is not None}
+    # The few metadata files are put in order, not the manifests beside them.
+    versions = dict(
+        sorted((path, version) for path in metadata.iterdir() if (version := _version(path.name)) is not None)
+    )
     if not versions:
         raise NoSuchTableError(
             f"{shown(str(folder))} has no metadata file. Give a table's folder, its metadata file, or its name.",
@@ -55,6 +56,6 @@ def newest_metadata(folder: Path) -> Path:
     return at_newest[0]
 
 
-def _version(path: Path) -> int | None:
-    found = _HADOOP.fullmatch(path.name) or _CATALOG.fullmatch(path.name)
+def _version(name: str) -> int | None:
+    found = _HADOOP.fullmatch(name) or _CATALOG.fullmatch(name)
     return None if found is None else int(found[1])

@@ -13,10 +13,12 @@ from typing import Final
 import pyarrow as pa
 
 from tamis.formats.iceberg import entries as e
+from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.entries import Entries, Types, read_entries
 from tamis.formats.iceberg.manifest_list import DATA, Manifest
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.iceberg.reading import Fetch, in_order
+from tamis.formats.iceberg.stored import Keeper, joined, split
 from tamis.predicate.schema import ColumnId
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
@@ -27,6 +29,8 @@ __all__ = ["DeleteBatch", "read_data_files", "read_delete_files"]
 THREADS: Final = 2
 JOIN_BYTES: Final = 2 << 20
 """Small manifests of one spec are decoded together until they reach this size: one costs a millisecond to set up."""
+SHARE_BYTES: Final = 64 << 10
+"""Less than this is not shared out among threads."""
 JOIN_FILES: Final = 256
 """Most manifests to decode together, so that one task does not fetch a whole table."""
 PATH_COLUMN: Final = 2147483546
@@ -59,15 +63,22 @@ def read_data_files(
     wanted: Types,
     *,
     threads: int = THREADS,
+    cache: ManifestCache | None = None,
 ) -> Iterator[FileBatch]:
     """The live data files of these manifests, with statistics of the wanted columns only.
 
     extra has snapshot_id, sequence_number, file_sequence_number, first_row_id (version 3), file_format, and where the
-    entry stands: manifest (its place among the given manifests) and entry (its place in that manifest).
+    entry stands: manifest (its place among the given manifests) and entry (its place in that manifest). What the
+    cache has is not fetched again.
     """
-    work = partial(_data_batches, metadata, manifests, fetch, wanted)
-    for batches in in_order(work, _tasks(manifests), threads):
-        yield from batches
+    keeper = None if cache is None else Keeper(cache, metadata, wanted)
+    work = partial(_data_batches, metadata, manifests, fetch, wanted, keeper)
+    try:
+        for batches in in_order(work, _tasks(manifests, threads), threads):
+            yield from batches
+    finally:
+        if cache is not None:
+            cache.trim()
 
 
 def read_delete_files(
@@ -80,16 +91,18 @@ def read_delete_files(
 ) -> Iterator[DeleteBatch]:
     """The live delete files of these manifests, with statistics of the wanted columns (for equality deletes)."""
     work = partial(_delete_batches, metadata, manifests, fetch, wanted)
-    for batches in in_order(work, _tasks(manifests), threads):
+    for batches in in_order(work, _tasks(manifests, threads), threads):
         yield from batches
 
 
-def _tasks(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
-    """Places of manifests to decode together: neighbours of one spec, up to a size."""
+def _tasks(manifests: Sequence[Manifest], threads: int) -> Iterator[list[int]]:
+    """Places of manifests to decode together: neighbours of one spec, up to a size, and a share for each thread."""
+    total = sum(one.length or JOIN_BYTES for one in manifests)
+    most = min(JOIN_BYTES, max(total // max(threads, 1), SHARE_BYTES))
     task: list[int] = []
     size = 0
     for place, one in enumerate(manifests):
-        full = size >= JOIN_BYTES or len(task) >= JOIN_FILES
+        full = size >= most or len(task) >= JOIN_FILES
         if task and (full or manifests[task[0]].spec_id != one.spec_id):
             yield task
             task, size = [], 0
@@ -100,6 +113,32 @@ def _tasks(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
 
 
 def _data_batches(
+    metadata: TableMetadata,
+    manifests: Sequence[Manifest],
+    fetch: Fetch,
+    wanted: Types,
+    keeper: Keeper | None,
+    places: Sequence[int],
+) -> list[FileBatch]:
+    spec_id = manifests[places[0]].spec_id
+    known = {} if keeper is None else {place: keeper.find(manifests[place]) for place in places}
+    parts = {place: found for place, found in known.items() if found is not None}
+    missing = [place for place in places if place not in parts]
+    decoded = _decoded(metadata, manifests, fetch, wanted, missing) if missing else []
+    if keeper is None and len(decoded) <= 1:
+        return decoded
+    for batch in decoded:
+        split_up = split(batch, batch.extra["manifest"].to_numpy())
+        parts |= split_up
+        if keeper is not None:
+            for place, stored in split_up.items():
+                keeper.keep(manifests[place], stored)
+    if len(decoded) == 1 and len(missing) == len(places):
+        return decoded
+    return joined(spec_id, sorted(parts.items()))
+
+
+def _decoded(
     metadata: TableMetadata, manifests: Sequence[Manifest], fetch: Fetch, wanted: Types, places: Sequence[int]
 ) -> list[FileBatch]:
     task = [manifests[place] for place in places]

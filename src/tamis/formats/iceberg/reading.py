@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from tamis.formats.iceberg.avro import AvroFile, as_one_block, join_files
 from tamis.formats.iceberg.decoder import DecodeError, DecodeTimeout, decode
 from tamis.formats.iceberg.records import AvroColumn, Layout, Path, flat_layout
 
-__all__ = ["Decoded", "Fetch", "decode_columns", "fetch_local", "in_order"]
+__all__ = ["Decoded", "Fetch", "decode_columns", "fetch_local", "in_order", "local_file"]
 
 Fetch = Callable[[str], bytes]
 """A file's whole content, by its location as the metadata spells it."""
@@ -34,12 +34,23 @@ Result = TypeVar("Result")
 
 def fetch_local(location: str) -> bytes:
     """A file of the local file system, by path or file: URI."""
-    parts = urlsplit(location)
-    path = unquote(parts.path) if parts.scheme == "file" else location
     try:
-        return FilePath(path).read_bytes()
+        return FilePath(local_file(location)).read_bytes()
     except OSError as error:
         raise unreadable(location, error.strerror or str(error)) from error
+
+
+def local_file(location: str) -> str:
+    """The path of a file of the local file system, given as a path or a file: URI.
+
+    Writers put a scheme before a plain path and escape nothing; a URI that a person gives may be escaped.
+    """
+    if not location.startswith("file:"):
+        return location
+    path = location.removeprefix("file:")
+    if path.startswith("//"):
+        path = "/" + path[2:].partition("/")[2]
+    return path if "%" not in path or FilePath(path).exists() else unquote(path)
 
 
 @dataclass(frozen=True, slots=True)

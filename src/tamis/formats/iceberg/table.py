@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.deletes import DeleteIndex
 from tamis.formats.iceberg.inspection import Inspection, inspect_table
 from tamis.formats.iceberg.manifest_list import DATA, DELETES, Manifest, read_manifest_list
@@ -38,6 +39,8 @@ class IcebergTable:
     metadata: TableMetadata
     selection: Selection
     fetch: Fetch
+    cache: ManifestCache | None = None
+    """Where decoded manifests are kept; None to read them anew each time."""
 
     @property
     def format(self) -> str:
@@ -85,15 +88,20 @@ class IcebergTable:
     def _batches(self, sieve: Sieve, manifests: Sequence[Manifest]) -> Iterator[FileBatch]:
         columns = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
         wanted = {column.id: column.type for column in columns if isinstance(column.id, int)}
-        return read_data_files(self.metadata, manifests, self.fetch, wanted)
+        return read_data_files(self.metadata, manifests, self.fetch, wanted, cache=self.cache)
 
     def _with_deletes(self, sieve: Sieve, plan: ScanPlan, manifests: list[Manifest]) -> ScanPlan:
         """The plan, with the deletes of each kept file; deletes of partitions that cannot match are not read."""
         if not manifests or not plan.stats.kept:
-            return plan
+            return replace(plan, outcomes=tuple(map(_without_deletes, plan.outcomes)))
         kept = may_match(sieve, self.metadata, manifests)
         index = self.delete_index([one for one, keep in zip(manifests, kept, strict=True) if keep])
         return replace(plan, outcomes=tuple(_assigned(outcome, index) for outcome in plan.outcomes))
+
+
+def _without_deletes(outcome: Outcome) -> Outcome:
+    none = pa.array(np.zeros(len(outcome.batch), np.int32))
+    return replace(outcome, batch=replace(outcome.batch, deletes=none))
 
 
 def _assigned(outcome: Outcome, index: DeleteIndex) -> Outcome:

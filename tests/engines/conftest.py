@@ -1,0 +1,57 @@
+"""Spark with the real Iceberg in it, a warehouse folder, and the tables that several tests look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engines.tables import evolve
+from tests.sparks import Started, spark, started_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Warehouse", "evolved", "spark", "started_spark", "warehouse"]
+
+CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """A folder that Spark sees as the catalog `ice`, and tamis as folders."""
+
+    spark: SparkSession
+    folder: Path
+
+    def path(self, table: str) -> str:
+        """The folder of the table that Spark calls `ice.db.<table>`."""
+        return str(self.folder / "db" / table)
+
+
+@pytest.fixture(scope="session")
+def warehouse(started_spark: Started, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """The catalog `ice`: a Hadoop folder."""
+    if started_spark.missing:
+        pytest.skip(started_spark.missing)
+    session, folder = started_spark.session, tmp_path_factory.mktemp("warehouse")
+    for key, value in {"": CATALOG, ".type": "hadoop", ".warehouse": str(folder)}.items():
+        session.conf.set(f"spark.sql.catalog.ice{key}", value)
+    return Warehouse(session, folder)
+
+
+@pytest.fixture(scope="session")
+def evolved(warehouse: Warehouse) -> Callable[[int], str]:
+    """Gives the evolved table of a format version: `ice.db.evolved_v<version>`, made when it is first asked for."""
+
+    @cache
+    def make(version: int) -> str:
+        name = f"evolved_v{version}"
+        evolve(warehouse.spark, f"ice.db.{name}", version)
+        return name
+
+    return make
