@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 from numpy import typing as npt
+from pyarrow import types as pt
 
 from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.avro import AvroFile, as_one_block, join_files
@@ -98,9 +99,10 @@ def _decode_group(
     group = [files[place] for place in places]
     table = _decode_checked(group, layout, columns)
     counts = [file.records for file in group]
+    maps = any(pt.is_list(one.type) for one in columns.values())
     return Decoded(
         np.repeat(np.array(places, np.int64), counts),
-        {path: _joined(table.column(one.name)) for path, one in columns.items()},
+        {path: _joined(table.column(one.name), alone=maps) for path, one in columns.items()},
         layout.columns,
     )
 
@@ -146,8 +148,14 @@ def _miscounted(announced: int, found: int) -> str:
     return f"its blocks announce {announced} records, but hold {found}"
 
 
-def _joined(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+def _joined(column: pa.ChunkedArray, *, alone: bool) -> pa.Array:
+    """One array. Any column keeps the decoder's whole batch in memory: alone, it has memory of its own.
+
+    That matters beside maps: they hold bounds of every column, of which one or two are taken and the rest is let go.
+    """
+    if column.num_chunks != 1:
+        return column.combine_chunks()
+    return pa.concat_arrays(column.chunks) if alone and not pt.is_list(column.type) else column.chunk(0)
 
 
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
