@@ -117,10 +117,10 @@ def test_a_table_is_found_by_its_full_name(
     found = catalog(kind)
     settings = [f"    {key}: {value}" for key, value in found.properties.items()]
     (tmp_path / ".pyiceberg.yaml").write_text("\n".join(["catalog:", f"  {kind}:", *settings]))
-    command = [sys.executable, "-c", _PRINT_PATHS, f"{kind}.db.events", "region = 'us' or id = 4"]
+    command = [sys.executable, "-c", _PRINT_PATHS, f"{kind}.db.events", "region = 'us' or id = 1"]
     environment = os.environ | {"PYICEBERG_HOME": str(tmp_path)}
     done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=120)
-    files = warehouse.spark.table(f"{kind}.db.events").where("region = 'us' or id = 4").select("_file").distinct()
+    files = warehouse.spark.table(f"{kind}.db.events").where("region = 'us' or id = 1").select("_file").distinct()
     assert sorted(done.stdout.split()) == sorted(row[0] for row in files.collect()), done.stderr
     assert len(done.stdout.split()) == 2
 
@@ -131,16 +131,18 @@ print(*tamis.open(sys.argv[1]).plan(sys.argv[2]).files["path"].to_pylist(), sep=
 """
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "rest"])
 def test_a_table_is_found_with_the_catalogs_properties(
-    warehouse: Warehouse, catalog: Callable[[str], Catalog]
+    warehouse: Warehouse, catalog: Callable[[str], Catalog], kind: str
 ) -> None:
-    properties = catalog("rest").properties
+    """The property `name` is the catalog's own name, by which SQL catalogs tell their tables apart."""
+    properties = {"name": kind, **catalog(kind).properties}
     table = tamis.open("db.events", catalog=properties)
-    assert table.plan("region = 'us'").files["partition"].to_pylist() == ["region=us"]
+    assert table.plan("region = 'uk'").files["partition"].to_pylist() == ["region=uk"]
     # Opened anew it is the newest state; what was opened before stays as it was.
-    execute(warehouse.spark, "insert into rest.db.events values (5, 'us')")
-    assert len(paths(tamis.open("db.events", catalog=properties), "region = 'us'")) == 2
-    assert len(paths(table, "region = 'us'")) == 1
+    execute(warehouse.spark, f"insert into {kind}.db.events values (5, 'uk')")
+    assert len(paths(tamis.open("db.events", catalog=properties), "region = 'uk'")) == 2
+    assert len(paths(table, "region = 'uk'")) == 1
 
 
 def test_a_name_that_a_catalog_does_not_have_is_an_error_that_says_so(catalog: Callable[[str], Catalog]) -> None:

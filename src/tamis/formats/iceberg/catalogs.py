@@ -91,6 +91,15 @@ def _pyiceberg() -> tuple[Any, Any]:
             package="pyiceberg",
             extra="iceberg",
         ) from error
+    except Exception as error:
+        # PyIceberg reads its configuration when it is imported, and raises whatever its parser does.
+        raise CatalogError(
+            f"cannot read PyIceberg's configuration: {_safe(error)}. "
+            "Check .pyiceberg.yaml (in $PYICEBERG_HOME, ~ or this folder).",
+            table="",
+            catalog="",
+            reason=type(error).__name__,
+        ) from error
     return load_catalog, NoTable
 
 
