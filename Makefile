@@ -64,6 +64,7 @@ $(READY): pyproject.toml requirements/bootstrap.txt requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bootstrap.txt
 	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements/bootstrap.txt requirements/dev.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 # "17.0.15" is 17, "1.8.0_402" is 8.

@@ -5,6 +5,7 @@ Files come in the order of the manifest list and of each manifest, so that the s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,7 +27,8 @@ from tamis.sieve.partitions import Undecoded
 
 __all__ = ["DeleteBatch", "read_data_files", "read_delete_files"]
 
-THREADS: Final = 2
+THREADS: Final = min(16, (os.cpu_count() or 2) + 1)
+"""One for each processor, and one that waits for a file meanwhile. Each has a few megabytes in work."""
 JOIN_BYTES: Final = 2 << 20
 """Small manifests of one spec are decoded together until they reach this size: one costs a millisecond to set up."""
 SHARE_BYTES: Final = 64 << 10
