@@ -86,7 +86,7 @@ def against_pyiceberg(location: Path, kind: str, goals: dict[str, float]) -> lis
         our_work = Processor(partial(kept, location, name))
         their_work = Processor(partial(_counted, scan))
         ours, peer = in_turns(our_work, their_work, 1, warm_up=False)
-        again = best_of(our_work, 4, warm_up=False)
+        again = best_of(our_work, 12, warm_up=False)
         processor = f"processor time {our_work.least:.3f} s and {their_work.least:.2f} s"
         claims.append(
             Claim(

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path as FilePath
 from typing import TypeVar
 from urllib.parse import unquote
@@ -163,12 +163,13 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], threads: int
 
     Memory stays bounded: no result waits for long, and no task runs far ahead.
     """
-    if threads <= 1:
-        yield from map(work, tasks)
-        return
     queue = iter(tasks)
+    first = list(islice(queue, 2 * threads))
+    if threads <= 1 or len(first) <= 1:
+        yield from map(work, chain(first, queue))
+        return
     with ThreadPoolExecutor(threads, thread_name_prefix="tamis") as pool:
-        running: deque[Future[Result]] = deque(pool.submit(work, task) for task in islice(queue, 2 * threads))
+        running: deque[Future[Result]] = deque(pool.submit(work, task) for task in first)
         try:
             while running:
                 found = running.popleft().result()
