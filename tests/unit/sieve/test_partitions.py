@@ -501,3 +501,10 @@ def test_two_fields_of_one_column_both_exclude() -> None:
 def test_field_without_a_source_says_nothing() -> None:
     """A transform of several columns has no single source."""
     assert kept(made("id = 5", spec(0, (None, "identity"))), 0, pa.array([7], INT)) == [True]
+
+
+def test_equal_values_of_two_specs_are_two_keys() -> None:
+    """Under identity 10 is 10, under truncate[10] any of 10 to 19: the memo of one must not decide the other."""
+    filter_ = made("x = 15", spec(0, (1, "identity")), spec(1, (1, "truncate[10]")), x=INT)
+    assert kept(filter_, 0, pa.array([10], INT)) == [False]
+    assert kept(filter_, 1, pa.array([10], INT)) == [True]
