@@ -75,9 +75,13 @@ def memory(name: str, *, cache: bool) -> Claim:
 def run() -> list[Claim]:
     shutil.rmtree(DECODED, ignore_errors=True)
     os.environ["TAMIS_CACHE_DIR"] = str(DECODED)
-    memories = [memory(name, cache=cache) for name in ("all", "in200") for cache in (False, True, True)]
+    memories = []
+    for name in ("all", "in200"):
+        memories.append(memory(name, cache=False))
+        # The first run with a cache writes it, the second one maps it: the greater of the two counts.
+        memories.append(max((memory(name, cache=True) for _ in range(2)), key=lambda claim: claim.ours))
     shutil.rmtree(DECODED, ignore_errors=True)
-    return [*(growth(name) for name in ("all", "region", "in200")), *memories[:2], memories[3], memories[4]]
+    return [*(growth(name) for name in ("all", "region", "in200")), *memories]
 
 
 if __name__ == "__main__":
