@@ -1,8 +1,8 @@
-"""Spark with the real Iceberg in it, a warehouse folder, and the tables that several tests look at."""
+"""Spark with the real Iceberg in it, a warehouse folder, an object store, and tables that several tests look at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.engines.servers import ObjectStore, Unavailable, object_store
 from tests.engines.tables import evolve
 from tests.sparks import Started, spark, started_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Warehouse", "evolved", "spark", "started_spark", "warehouse"]
+__all__ = ["Warehouse", "evolved", "spark", "started_spark", "store", "warehouse"]
 
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
@@ -55,3 +56,14 @@ def evolved(warehouse: Warehouse) -> Callable[[int], str]:
         return name
 
     return make
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """A real object store with a bucket `lake`."""
+    try:
+        with object_store(tmp_path_factory.mktemp("store")) as found:
+            (found.folder / "lake").mkdir()
+            yield found
+    except Unavailable as reason:
+        pytest.skip(str(reason))

@@ -1,4 +1,4 @@
-"""Real servers for catalogs: PostgreSQL from the system's package, and Iceberg's own REST server.
+"""Real servers: PostgreSQL from the system's package, Iceberg's own REST server, and S3Proxy, an object store.
 
 Each is started on a free port of this machine in a folder of its own, and stopped afterwards. `Unavailable` says what
 is missing where one cannot be had.
@@ -15,12 +15,14 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Unavailable", "postgres", "rest_server"]
+__all__ = ["ObjectStore", "Unavailable", "object_store", "postgres", "rest_server"]
 
 POM: Final = Path(__file__).with_name("pom.xml")
 PATIENCE: Final = 60.0
@@ -61,7 +63,7 @@ def postgres() -> Iterator[str]:
 @contextmanager
 def rest_server(home: Path, hadoop: Path) -> Iterator[str]:
     """Iceberg's REST catalog with a warehouse in home; gives its URI. hadoop is the folder with pyspark's jars."""
-    jars = _rest_jars()
+    jars = _jars("iceberg-rest")
     clients = [str(path) for name in ("api", "runtime") for path in hadoop.glob(f"hadoop-client-{name}-*.jar")]
     port = free_port()
     settings = {
@@ -70,20 +72,58 @@ def rest_server(home: Path, hadoop: Path) -> Iterator[str]:
         "CATALOG_REST_PORT": str(port),
     }
     command = ["java", "-Xmx256m", "-cp", os.pathsep.join([f"{jars}/*", *clients])]
+    uri = f"http://127.0.0.1:{port}"
+    with _running([*command, "org.apache.iceberg.rest.RESTCatalogServer"], settings, f"{uri}/v1/config", home):
+        yield uri
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """A server that speaks S3, and who may enter it."""
+
+    endpoint: str
+    folder: Path
+    """Where it keeps its objects: a folder for each bucket."""
+    key: str = "k3yOfTheStore"
+    secret: str = "s3cretOfTheStore"  # noqa: S105 - of a server that lives for a test
+
+
+@contextmanager
+def object_store(home: Path) -> Iterator[ObjectStore]:
+    """S3Proxy over a folder in home, without buckets."""
+    (jar,) = _jars("s3proxy").glob("*.jar")
+    store = ObjectStore(f"http://127.0.0.1:{free_port()}", home / "buckets")
+    store.folder.mkdir()
+    settings = {
+        "s3proxy.endpoint": store.endpoint,
+        "s3proxy.authorization": "aws-v2-or-v4",
+        "s3proxy.identity": store.key,
+        "s3proxy.credential": store.secret,
+        "jclouds.provider": "filesystem-nio2",
+        "jclouds.filesystem.basedir": str(store.folder),
+    }
+    properties = home / "s3proxy.conf"
+    properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
+    # Without a limit it grows to 1.8 GB.
+    command = ["java", "-Xmx256m", "-jar", str(jar), "--properties", str(properties)]
+    with _running(command, {}, store.endpoint, home):
+        yield store
+
+
+@contextmanager
+def _running(command: list[str], settings: Mapping[str, str], url: str, home: Path) -> Iterator[None]:
+    """A server that answers at url; its log is in home. It is stopped at the end."""
+    if shutil.which(command[0]) is None:
+        raise Unavailable(f"{command[0]}, which the server runs on, is not installed")
     with (
         (home / "server.log").open("wb") as log,
         subprocess.Popen(
-            [*command, "org.apache.iceberg.rest.RESTCatalogServer"],
-            env=os.environ | settings,
-            stdout=log,
-            stderr=log,
-            stdin=subprocess.DEVNULL,
+            command, env=os.environ | settings, stdout=log, stderr=log, stdin=subprocess.DEVNULL
         ) as server,
     ):
         try:
-            uri = f"http://127.0.0.1:{port}"
-            _await(f"{uri}/v1/config", server, home / "server.log")
-            yield uri
+            _await(url, server, home / "server.log")
+            yield
         finally:
             server.terminate()
 
@@ -95,19 +135,20 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _rest_jars() -> Path:
-    """The server's jars: fetched once by Maven, then kept in the user's cache under the digest of their list."""
+def _jars(profile: str) -> Path:
+    """A server's jars: fetched once by Maven, then kept in the user's cache under the digest of their list."""
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tamis-tests"
-    jars = cache / f"iceberg-rest-{digest}"
+    jars = cache / f"{profile}-{digest}"
     if jars.is_dir():
         return jars
     if shutil.which("mvn") is None:
-        raise Unavailable("Maven, which fetches Iceberg's REST server, is not installed (Debian: maven)")
+        raise Unavailable(f"Maven, which fetches {profile}, is not installed (Debian: maven)")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as work:
         fetched = Path(work) / "jars"
-        _run(["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={fetched}"])
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={fetched}"]
+        _run(["mvn", "-q", "-B", "-f", str(POM), "-P", profile, *goal])
         if not jars.is_dir():
             fetched.rename(jars)
     return jars
@@ -121,9 +162,14 @@ def _await(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
         try:
             with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - an http URL of this machine
                 return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    raise Unavailable(f"Iceberg's REST server does not answer: {log.read_text(errors='replace')[-400:]}")
+        except urllib.error.HTTPError as answer:
+            answer.close()
+            if answer.code == HTTPStatus.FORBIDDEN:
+                return  # it knows strangers from users, and so it is ready
+        except OSError:
+            pass
+        time.sleep(0.1)
+    raise Unavailable(f"the server at {url} does not answer: {log.read_text(errors='replace')[-400:]}")
 
 
 def _run(command: list[str], cwd: Path | None = None) -> None:

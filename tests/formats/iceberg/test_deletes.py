@@ -174,6 +174,18 @@ def test_vector_in_another_partition_than_its_file_is_corruption() -> None:
             found([batch], spec_id=of)
 
 
+def test_vector_older_than_its_file_is_corruption() -> None:
+    """Data of a later commit cannot have been deleted before: Java refuses such metadata as well."""
+    with pytest.raises(UnreadableMetadataError, match="sequence number 4, less than the file's 5"):
+        found([deletes(BY_ID, vector(4, "a"))])
+
+
+def test_two_vectors_of_one_file_are_corruption() -> None:
+    """A new vector takes in the old one, so the old one is gone; which of two holds, nobody can know."""
+    with pytest.raises(UnreadableMetadataError, match="not the only one"):
+        found([deletes(BY_ID, vector(6, "a"), vector(7, "a"))])
+
+
 def test_places_go_on_over_batches_of_several_specs() -> None:
     first, second = deletes(OTHER, equality(9)), deletes(BY_ID, position(9, path="mine"), position(1, path="old"))
     third = deletes(NONE, equality(9, id=None, path="global"))

@@ -160,6 +160,27 @@ def test_missing_snapshot_is_a_clear_error(how: dict[str, object]) -> None:
         parsed(table_document(**HISTORY)).select(**how)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("as_of_ms", "shown"),
+    [
+        (99, "1970-01-01T00:00:00.099Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (-62_135_596_800_000, "0001-01-01T00:00:00.000Z"),
+        (-(10**15), "-1000000000000000 ms"),
+        (-(10**30), f"-{10**30} ms"),
+    ],
+)
+def test_time_before_the_table_is_shown_as_a_time(as_of_ms: int, shown: str) -> None:
+    """Nobody reads milliseconds; only beyond the calendar's years they are all there is."""
+    with pytest.raises(NoSuchSnapshotError) as caught:
+        parsed(table_document(**HISTORY)).select(as_of_ms=as_of_ms)
+    assert caught.value.wanted == f"snapshot as of {shown}"
+    assert caught.value.known == ("1970-01-01T00:00:00.100Z", "1970-01-01T00:00:00.200Z")
+    assert caught.value.message.endswith(
+        f"has no snapshot as of {shown}. Its times in its log: 1970-01-01T00:00:00.100Z, 1970-01-01T00:00:00.200Z."
+    )
+
+
 def test_time_without_a_log_goes_by_ancestors() -> None:
     found = parsed(table_document(**HISTORY) | {"snapshot-log": []})
     snapshot = found.select(as_of_ms=150).snapshot

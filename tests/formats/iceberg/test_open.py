@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pyiceberg.catalog
@@ -14,6 +15,7 @@ from pyiceberg.utils.config import Config
 
 import tamis
 from tamis.formats.errors import CatalogError, NoSuchSnapshotError, NoSuchTableError
+from tamis.formats.iceberg.catalogs import file_io
 from tests.formats.iceberg.making import table_document
 from tests.unit.cli.tables import events, folder_of
 
@@ -103,12 +105,73 @@ def test_name_opens_through_a_configured_catalog(table: Table, home: Path, monke
         assert opened.snapshot_id == table.metadata.current_snapshot_id
 
 
+def configured(monkeypatch: pytest.MonkeyPatch, home: Path, *variables: str, file: str | None = None) -> None:
+    """Let PyIceberg see this configuration only."""
+    home.mkdir()
+    if file is not None:
+        (home / ".pyiceberg.yaml").write_text(file, encoding="utf-8")
+    for name in [one for one in os.environ if one.upper().startswith("PYICEBERG_")]:
+        monkeypatch.delenv(name)
+    for name in variables:
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__{name}", "s3cr3t")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
+
+
+def test_catalog_that_nobody_configured_is_named_with_those_that_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyIceberg says that a URI is missing, and does not say that the whole catalog is."""
+    file = "catalog:\n  prod:\n    uri: http://us3r:s3cr3t@localhost:1/\n"
+    configured(monkeypatch, tmp_path / "some", "MY_CAT__TOKEN", file=file)
+    for name, catalog in (("No-Such.db.t", None), ("db.t", "No-Such")):
+        with pytest.raises(CatalogError) as caught:
+            tamis.open(name, catalog=catalog)
+        assert caught.value.message.startswith(
+            "no catalog 'No-Such' is configured to open 'db.t' with; configured: my-cat, prod. "
+        )
+        assert "PYICEBERG_CATALOG__NO_SUCH__URI" in caught.value.message
+        assert (caught.value.catalog, caught.value.table) == ("No-Such", "db.t")
+        assert "s3cr3t" not in str(caught.value)
+    configured(monkeypatch, tmp_path / "nothing")
+    with pytest.raises(CatalogError, match=r"^no catalog 'nosuch' is configured .*; configured: none\."):
+        tamis.open("nosuch.db.t")
+
+
+def test_catalog_with_half_a_configuration_is_not_called_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has an entry, whatever the case of its name: what that lacks is PyIceberg's to say."""
+    configured(monkeypatch, tmp_path / "half", "HALF__TOKEN")
+    with pytest.raises(CatalogError, match="URI missing") as caught:
+        tamis.open("Half.db.t")
+    assert "s3cr3t" not in str(caught.value)
+    configured(monkeypatch, tmp_path / "odd", file="catalog: nonsense\n")
+    with pytest.raises(CatalogError, match="needs to be an object"):
+        tamis.open("nosuch.db.t")
+
+
 def test_catalog_that_cannot_be_used_is_named_without_its_secrets() -> None:
     properties = {"type": "rest", "uri": "http://us3r:p4ss@localhost:1/", "token": "t0k3n"}
     with pytest.raises(CatalogError) as caught:
         tamis.open("db.t", catalog=properties)
     assert "the given catalog" in caught.value.message
     assert not [secret for secret in ("us3r", "p4ss", "t0k3n") if secret in str(caught.value)]
+
+
+def test_endpoint_of_the_environment_serves_files_outside_a_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow takes credentials from AWS's variables, but asks Amazon whatever their endpoint says."""
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    assert "s3.region" not in file_io("s3://bucket/t", {}).properties, "Amazon's buckets say where they are"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://all")
+    found = file_io("s3://bucket/t", {}).properties
+    assert (found["s3.endpoint"], found["s3.region"]) == ("http://all", "eu-west-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://s3")
+    assert file_io("s3://bucket/t", {}).properties["s3.endpoint"] == "http://s3"
+    assert file_io("s3://bucket/t", {"s3.endpoint": "http://mine"}).properties["s3.endpoint"] == "http://mine"
 
 
 def test_states_are_chosen_by_snapshot_branch_tag_and_time(table: Table) -> None:

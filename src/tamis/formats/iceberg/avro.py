@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tamis.formats.errors import unreadable
 
-__all__ = ["AvroFile", "Block", "as_one_block", "join_files", "parse_avro"]
+__all__ = ["AvroFile", "Block", "as_one_block", "join_files", "parse_avro", "parse_header"]
 
 _MAGIC: Final = b"Obj\x01"
 _ENCRYPTED: Final = b"AGS1"
@@ -60,6 +60,14 @@ class AvroFile:
 
 def parse_avro(path: str, data: bytes) -> AvroFile:
     """The file's header and blocks. UnreadableMetadataError with the place if any byte of the frame is wrong."""
+    metadata, schema, at = parse_header(path, data)
+    sync = data[at - _SYNC : at]
+    blocks = _walk(path, data, at, sync)
+    return AvroFile(path, data, metadata, schema, sync, at, blocks)
+
+
+def parse_header(path: str, data: bytes) -> tuple[dict[str, str], Any, int]:
+    """The header's entries, the writer's schema as JSON, and where the first block begins, after the sync marker."""
     if data[:4] != _MAGIC:
         why = "it is encrypted" if data[:4] == _ENCRYPTED else "it is empty" if not data else "it is no Avro file"
         raise unreadable(path, why, 0)
@@ -73,13 +81,12 @@ def parse_avro(path: str, data: bytes) -> AvroFile:
         for _ in range(count):
             key = reader.text()
             metadata[key] = reader.text()
-    sync = reader.take(_SYNC)
+    reader.take(_SYNC)
     try:
         schema = json.loads(metadata["avro.schema"])
     except (KeyError, ValueError) as error:
         raise unreadable(path, f"its header has no readable schema ({error})", 0) from error
-    blocks = _walk(path, data, reader.at, sync)
-    return AvroFile(path, data, metadata, schema, sync, reader.at, blocks)
+    return metadata, schema, reader.at
 
 
 def _walk(path: str, data: bytes, at: int, sync: bytes) -> tuple[Block, ...]:

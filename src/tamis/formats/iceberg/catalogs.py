@@ -5,8 +5,11 @@ Whatever `load_catalog` gives serves: REST, SQL, Hive, Glue. PyIceberg finds the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from tamis.errors import MissingDependency
 from tamis.formats.errors import CatalogError, NoSuchTableError, shown, unreadable
@@ -16,7 +19,7 @@ from tamis.formats.iceberg.reading import Fetch, fetch_local
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
-__all__ = ["fetch_through", "file_io", "find_table"]
+__all__ = ["FileIOFetch", "fetch_through", "file_io", "find_table"]
 
 
 def find_table(name: str, catalog: str | Mapping[str, str] | None) -> tuple[str, Fetch]:
@@ -35,6 +38,8 @@ def find_table(name: str, catalog: str | Mapping[str, str] | None) -> tuple[str,
             "catalog.namespace.table.",
             table=name,
         )
+    if not isinstance(catalog, Mapping):
+        _check_configured(catalog or first, identifier)
     label = "the given catalog" if isinstance(catalog, Mapping) else f"catalog {catalog or first!r}"
     try:
         settings = dict(catalog) if isinstance(catalog, Mapping) else {"name": catalog or first}
@@ -55,30 +60,79 @@ def find_table(name: str, catalog: str | Mapping[str, str] | None) -> tuple[str,
     return table.metadata_location, fetch_through(table.io)
 
 
-def fetch_through(io: FileIO) -> Fetch:
-    """How to fetch a file: the local ones directly, all others through the catalog's FileIO."""
+def _check_configured(name: str, table: str) -> None:
+    """CatalogError, which names those that there are, if PyIceberg's configuration has no such catalog."""
+    from pyiceberg.catalog import list_catalogs
 
-    def fetch(location: str) -> bytes:
+    try:
+        known = sorted(list_catalogs())
+    except ValueError:
+        return  # the configuration is malformed: load_catalog says how
+    if name.lower() not in known:
+        variable = f"PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI"
+        raise CatalogError(
+            f"no catalog {name!r} is configured to open {table!r} with; configured: {', '.join(known) or 'none'}. "
+            "Check the name or path, add the catalog to .pyiceberg.yaml (in $PYICEBERG_HOME, ~ or this folder), or "
+            f"set {variable}.",
+            table=table,
+            catalog=name,
+            reason="not configured",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileIOFetch:
+    """Files through a catalog's FileIO; local ones directly."""
+
+    io: FileIO
+
+    def __call__(self, location: str) -> bytes:
+        """The whole file."""
         if local_path(location) is not None:
             return fetch_local(location)
-        try:
-            with io.new_input(location).open() as stream:
-                return bytes(stream.read())
-        except Exception as error:
-            # An object store's client raises its own errors; the file and the kind of failure are what helps.
-            # It may quote half a URI (bucket name 'key:secret@bucket'): with a credential, the kind alone.
-            kind = type(error).__name__
-            raise unreadable(location, kind if shown(location) != location else f"{kind}: {_safe(error)}") from error
+        with self.open(location) as stream, _explained(location):
+            return bytes(stream.read())
 
-    return fetch
+    def open(self, location: str) -> BinaryIO:
+        """The file, to read parts of it."""
+        with _explained(location):
+            return cast("BinaryIO", self.io.new_input(location).open())
+
+
+@contextmanager
+def _explained(location: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # An object store's client raises its own errors; the file and the kind of failure are what helps.
+        # It may quote half a URI (bucket name 'key:secret@bucket'): with a credential, the kind alone.
+        kind = type(error).__name__
+        raise unreadable(location, kind if shown(location) != location else f"{kind}: {_safe(error)}") from error
+
+
+def fetch_through(io: FileIO) -> Fetch:
+    """How to fetch a file: the local ones directly, all others through the catalog's FileIO."""
+    return FileIOFetch(io)
 
 
 def file_io(location: str, properties: Mapping[str, str]) -> FileIO:
-    """PyIceberg's FileIO for a location outside any catalog."""
+    """PyIceberg's FileIO for a location outside any catalog; S3's endpoint and credentials are the environment's."""
     _pyiceberg()
     from pyiceberg.io import load_file_io
 
-    return load_file_io(dict(properties), location)
+    return load_file_io({**_endpoint(), **properties}, location)
+
+
+def _endpoint() -> dict[str, str]:
+    """Where the environment says that S3 is, if it does: Arrow takes credentials from there, but not the endpoint.
+
+    The region is given only with it. Amazon's own buckets are asked for theirs, which may be another.
+    """
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        if found := os.environ.get(name):
+            region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+            return {"s3.endpoint": found, "s3.region": region}
+    return {}
 
 
 def _pyiceberg() -> tuple[Any, Any]:
@@ -104,6 +158,6 @@ def _pyiceberg() -> tuple[Any, Any]:
 
 
 def _safe(error: BaseException) -> str:
-    """The first line of a message, without credentials in any URI."""
+    """The first line of a message, without credentials in any URI and without its full stop."""
     line = str(error).strip().partition("\n")[0]
-    return " ".join(shown(word) for word in line.split(" "))[:300]
+    return " ".join(shown(word) for word in line.split(" "))[:300].rstrip(".")

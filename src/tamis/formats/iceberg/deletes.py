@@ -4,16 +4,20 @@ By Iceberg's rules of scope: a position delete or vector applies to data of its 
 newer than it; an equality delete to strictly older data of its spec and partition, or, under an unpartitioned spec,
 to all older data. A file with a deletion vector has no other position deletes. Law: whatever applies is found; a
 delete file may be listed that in the end removes no row.
+
+Nothing is done for each pair of a file and a delete but to list those that apply: partitions, paths and sequence
+numbers become numbers, and deletes are sorted by them, so that those of a file are a run that two searches find.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy import typing as npt
 
 from tamis.formats.errors import UnreadableMetadataError, shown
@@ -27,32 +31,124 @@ __all__ = ["DeleteIndex"]
 POSITION: Final = 1
 EQUALITY: Final = 2
 Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Pairs = tuple[Numbers, Numbers]
+"""Files and, of the same length, what belongs to each."""
 GLOBAL: Final = PartitionKey(-1)
 """Where equality deletes of unpartitioned specs stand: they reach every file."""
+MOST_PAIRS: Final = 1 << 22
+"""Most pairs of a file and a delete to look at together: some hundred megabytes. One file's own are never split."""
+_FOREVER: Final = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Deletes of one partition: their places in the index, and the sequence numbers up to which they reach."""
+class _Run:
+    """For each file the deletes from begin up to end of places; where these are None, the places themselves."""
+
+    begin: Numbers
+    end: Numbers
+    places: Numbers | None = None
+
+    @property
+    def counts(self) -> Numbers:
+        return np.asarray(np.maximum(self.end - self.begin, 0), np.int64)
+
+    def but_not(self, files: Mask) -> _Run:
+        """Without the deletes of these files."""
+        return _Run(self.begin, np.where(files, self.begin, self.end), self.places)
+
+    def pairs(self, part: slice) -> Pairs:
+        """These files, counted from the beginning of the run, with each of their places."""
+        begin, counts = self.begin[part], self.counts[part]
+        files = np.repeat(np.arange(len(counts)) + part.start, counts)
+        found = np.arange(len(files)) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+        return files, found if self.places is None else self.places[found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    """Deletes in groups, in each by the greatest sequence number of data that they apply to."""
 
     places: Numbers
-    reach: Numbers
-    """The greatest sequence number of data that each applies to."""
-    low: list[str | None]
-    high: list[str | None]
+    reaches: Numbers
+    """All of these numbers, each once, in order."""
+    marks: Numbers
+    """Of each delete: its group and the place of its number, as one number. In order."""
 
-    def of(self, sequence: int, path: str) -> list[int]:
-        """The places of those that apply to a data file."""
-        return [
-            place
-            for place, low, high in zip(
-                self.places[self.reach >= sequence].tolist(),
-                np.array(self.low, object)[self.reach >= sequence],
-                np.array(self.high, object)[self.reach >= sequence],
-                strict=True,
-            )
-            if (low is None or low <= path) and (high is None or path <= high)
-        ]
+    @classmethod
+    def of(cls, places: Numbers, groups: Numbers, reach: Numbers) -> _Shelf:
+        reaches, ranks = np.unique(reach, return_inverse=True)
+        marks = groups * (len(reaches) + 1) + ranks
+        order = np.argsort(marks, kind="stable")
+        return cls(places[order], reaches, marks[order])
+
+    def find(self, groups: Numbers, sequences: Numbers) -> _Run:
+        """Those of each file's group that reach it; group -1 has none."""
+        width = len(self.reaches) + 1
+        first = groups * width + np.searchsorted(self.reaches, sequences)
+        begin = np.searchsorted(self.marks, first)
+        return _Run(begin, np.searchsorted(self.marks, (groups + 1) * width), self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """Position deletes that name the least and the greatest path of the data files that they concern."""
+
+    places: Numbers
+    groups: Numbers
+    reach: Numbers
+    cuts: npt.NDArray[np.object_]
+    """All bounds, each once, in order. Cut i is mark 2i + 1; what lies between it and the one before is mark 2i."""
+    low: Numbers
+    high: Numbers
+    """The marks of each delete's bounds; the first and the last if it has none."""
+
+    @classmethod
+    def of(
+        cls, places: Numbers, groups: Numbers, reach: Numbers, low: list[bytes | None], high: list[bytes | None]
+    ) -> _Ranges:
+        cuts = sorted({bound for bound in (*low, *high) if bound is not None})
+        marks = {cut: 2 * place + 1 for place, cut in enumerate(cuts)}
+        lows = [0 if bound is None else marks[bound] for bound in low]
+        highs = [2 * len(cuts) if bound is None else marks[bound] for bound in high]
+        return cls(places, groups, reach, _objects(cuts), np.array(lows, np.int64), np.array(highs, np.int64))
+
+    def find(self, files: _Files, but_not: Mask) -> Pairs:
+        """The files, in order, each with the deletes of its partition that reach it and have its path in between."""
+        if not len(self.places):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        width = 2 * len(self.cuts) + 1
+        paths = _objects(files.paths)
+        marks = np.searchsorted(self.cuts, paths) + np.searchsorted(self.cuts, paths, "right")
+        marks = np.where((files.partitions < 0) | but_not, -1, files.partitions * width + marks)
+        order = np.argsort(marks, kind="stable")
+        marks = marks[order]
+        run = _Run(
+            np.searchsorted(marks, self.groups * width + self.low),
+            np.searchsorted(marks, self.groups * width + self.high, "right"),
+            order,
+        )
+        found = []
+        for part in _parts(run.counts):
+            deletes, rows = run.pairs(part)
+            reached = self.reach[deletes] >= files.sequences[rows]
+            found.append((rows[reached], self.places[deletes[reached]]))
+        rows, places = (np.concatenate(side) for side in zip(*found, strict=True))
+        order = np.argsort(rows, kind="stable")
+        return rows[order], places[order]
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Data files, as the index looks at them."""
+
+    keys: list[PartitionKey]
+    codes: Numbers
+    """Which of the keys each file has."""
+    partitions: Numbers
+    """The index's number of each file's partition; -1 if no delete lies in it."""
+    sequences: Numbers
+    paths: list[bytes]
 
 
 class DeleteIndex:
@@ -61,90 +157,178 @@ class DeleteIndex:
     def __init__(self, metadata: TableMetadata, batches: Iterable[DeleteBatch]) -> None:
         self._metadata = metadata
         found = list(batches)
-        self.files = pa.concat_tables([batch.files for batch in found]) if found else None
+        # A bound that is no UTF-8 makes its column one of bytes, and then it is that in all batches.
+        tables = [batch.files for batch in found]
+        self.files = pa.concat_tables(tables, promote_options="permissive") if found else None
         """A row for each delete file, as DeleteBatch has them; None if there are none."""
-        self._vectors: dict[str, int] = {}
-        self._keys: list[PartitionKey] = []
-        for batch in found:
-            self._keys += _keys_of(metadata, batch.spec_id, batch.partition, len(batch))
-        self._groups = self._grouped()
+        self._numbers: dict[PartitionKey, int] = {GLOBAL: 0}
+        self._partitions: Numbers = np.concatenate([np.empty(0, np.int64), *map(self._number, found)])
+        self._paths: dict[bytes, int] = {}
+        if self.files is not None:
+            self._sort(self.files)
 
     def __len__(self) -> int:
         return 0 if self.files is None else int(self.files.num_rows)
 
     def assign(self, batch: FileBatch, rows: Numbers) -> pa.ListArray:
-        """For each of these files of a batch, the places of its deletes in `files`."""
+        """For each of these files of a batch, the places of its deletes in `files`, in order."""
         if self.files is None or batch.spec_id is None:
             return pa.array([[]] * len(rows), pa.list_(pa.int32()))
-        taken = pa.array(rows)
-        partition = None if batch.partition is None else batch.partition.take(taken)
-        keys = _keys_of(self._metadata, batch.spec_id, partition, len(rows))
-        sequences = batch.extra["sequence_number"].take(taken).to_pylist()
-        paths = batch.path.take(taken).to_pylist()
-        places = [
-            self._of(key, sequence or 0, path) for key, sequence, path in zip(keys, sequences, paths, strict=True)
+        files = self._located(batch, batch.spec_id, rows)
+        named = np.fromiter((self._paths.get(path, -1) for path in files.paths), np.int64, len(rows))
+        vectors = np.where(named < 0, -1, self._vectors[named])
+        has_vector = vectors >= 0
+        self._check_vectors(files, vectors, has_vector)
+        everywhere = np.full(len(rows), self._numbers[GLOBAL])
+        runs = [
+            _Run(vectors, np.where(has_vector, vectors + 1, vectors)),
+            self._named.find(self._pair(named, files.partitions), files.sequences).but_not(has_vector),
+            self._positions.find(files.partitions, files.sequences).but_not(has_vector),
+            self._equality.find(files.partitions, files.sequences),
+            self._equality.find(everywhere, files.sequences),
         ]
-        return pa.array(places, pa.list_(pa.int32()))
+        return _listed(runs, self._ranges.find(files, has_vector), len(self))
 
-    def _of(self, key: PartitionKey, sequence: int, path: str) -> list[int]:
-        found: list[int] = []
-        vector = self._vectors.get(path)
-        if vector is not None:
-            self._check_scope(vector, key, path)
-            found.append(vector)
-        for scope, kind in ((key, POSITION), (key, EQUALITY), (GLOBAL, EQUALITY)):
-            group = self._groups.get((scope, kind))
-            if group is not None and not (kind == POSITION and vector is not None):
-                found += group.of(sequence, path)
-        return sorted(set(found))
+    def _number(self, batch: DeleteBatch) -> Numbers:
+        """The number of each delete's partition; equal keys have one number."""
+        keys, codes = _keys_of(self._metadata, batch.spec_id, batch.partition, len(batch))
+        numbers = [self._numbers.setdefault(key, len(self._numbers)) for key in keys]
+        return np.array(numbers, np.int64)[codes]
 
-    def _check_scope(self, place: int, key: PartitionKey, path: str) -> None:
-        if self._keys[place] != key:
-            raise UnreadableMetadataError(
-                f"the deletes of {shown(path)} lie in another partition ({self._keys[place]}) than the file ({key}). "
-                "The metadata is corrupt: restore an older snapshot.",
-                path=shown(path),
-                offset=None,
-                reason="deletes and data differ in partition",
-            )
+    def _sort(self, files: pa.Table) -> None:
+        """Put each delete where it will be looked for: each stands in one place only."""
+        content = files["content"].fill_null(0).to_numpy()
+        sequence = files["sequence_number"].fill_null(_FOREVER).to_numpy()
+        referenced, low, high = (
+            files[name].cast(pa.binary()) for name in ("referenced_data_file", "path_lower", "path_upper")
+        )
+        one = pc.if_else(pc.fill_null(pc.equal(low, high), fill_value=False), low, pa.scalar(None, pa.binary()))
+        path = pc.coalesce(referenced, one)
+        position, equality = content == POSITION, content == EQUALITY
+        is_vector = position & _mask(files["content_offset"].is_valid()) & _mask(referenced.is_valid())
+        is_named = position & _mask(path.is_valid())
+        is_ranged = position & ~is_named & (_mask(low.is_valid()) | _mask(high.is_valid()))
 
-    def _grouped(self) -> dict[tuple[PartitionKey, int], _Group]:
-        if self.files is None:
-            return {}
-        members: dict[tuple[PartitionKey, int], list[int]] = {}
-        content = self.files["content"].to_pylist()
-        referenced = self.files["referenced_data_file"].to_pylist()
-        vectors = self.files["content_offset"].to_pylist()
-        for place, (key, kind) in enumerate(zip(self._keys, content, strict=True)):
-            if kind == POSITION and vectors[place] is not None and referenced[place] is not None:
-                self._vectors[referenced[place]] = place
-                continue
-            reaches_all = kind == EQUALITY and self._metadata.layout(key.spec_id).spec.is_unpartitioned
-            members.setdefault((GLOBAL if reaches_all else key, kind), []).append(place)
-        return {scope: self._group(places, scope[1], referenced) for scope, places in members.items()}
+        names = path.filter(pa.array(is_named)).to_pylist()
+        named = np.full(len(content), -1, np.int64)
+        named[is_named] = [self._paths.setdefault(name, len(self._paths)) for name in names]
+        self._vectors = np.full(len(self._paths) + 1, -1, np.int64)
+        """The place of the vector of each path that a delete names; -1 for those without one, and for no path."""
+        self._vectors[named[is_vector]] = np.flatnonzero(is_vector)
+        self._sequences = sequence
+        twice = np.flatnonzero(is_vector & (self._vectors[named] != np.arange(len(content))))
+        if len(twice):
+            raise _corrupt(path[int(twice[0])].as_py(), "is not the only one", "several deletion vectors for a file")
 
-    def _group(self, places: Sequence[int], kind: int, referenced: Sequence[str | None]) -> _Group:
-        assert self.files is not None  # noqa: S101 - for the type checker: _grouped has looked
-        chosen = self.files.take(pa.array(places))
-        sequence = chosen["sequence_number"].fill_null(np.iinfo(np.int64).max).to_numpy()
-        low, high = chosen["path_lower"].to_pylist(), chosen["path_upper"].to_pylist()
-        for row, place in enumerate(places):
-            if referenced[place] is not None:
-                low[row] = high[row] = referenced[place]
-        if kind == EQUALITY:
-            low = high = [None] * len(places)
-        return _Group(np.array(places), sequence - 1 if kind == EQUALITY else sequence, low, high)
+        places = np.flatnonzero(is_named & ~is_vector)
+        both = named[places] * len(self._numbers) + self._partitions[places]
+        self._pairs, groups = np.unique(both, return_inverse=True)
+        self._named = _Shelf.of(places, groups, sequence[places])
+        places = np.flatnonzero(position & ~is_named & ~is_ranged)
+        self._positions = _Shelf.of(places, self._partitions[places], sequence[places])
+        places = np.flatnonzero(is_ranged)
+        bounds = [side.take(pa.array(places)).to_pylist() for side in (low, high)]
+        self._ranges = _Ranges.of(places, self._partitions[places], sequence[places], *bounds)
+        places = np.flatnonzero(equality)
+        scopes = np.array([self._scope(key) for key in self._numbers], np.int64)[self._partitions[places]]
+        self._equality = _Shelf.of(places, scopes, sequence[places] - 1)
+
+    def _scope(self, key: PartitionKey) -> int:
+        """The number of the partition in which equality deletes of this one apply."""
+        is_global = key == GLOBAL or self._metadata.layout(key.spec_id).spec.is_unpartitioned
+        return self._numbers[GLOBAL if is_global else key]
+
+    def _located(self, batch: FileBatch, spec_id: int, rows: Numbers) -> _Files:
+        taken = pa.array(rows, pa.int64())
+        partition = None if batch.partition is None else batch.partition.take(taken)
+        keys, codes = _keys_of(self._metadata, spec_id, partition, len(rows))
+        numbers = np.array([self._numbers.get(key, -1) for key in keys], np.int64)
+        sequences = batch.extra["sequence_number"].take(taken).fill_null(0).to_numpy(zero_copy_only=False)
+        return _Files(keys, codes, numbers[codes], sequences, batch.path.take(taken).cast(pa.binary()).to_pylist())
+
+    def _pair(self, named: Numbers, partitions: Numbers) -> Numbers:
+        """The number of a path in a partition; -1 if no delete names it there."""
+        if not len(self._pairs):
+            return np.full(len(named), -1, np.int64)
+        both = named * len(self._numbers) + partitions
+        at = np.minimum(np.searchsorted(self._pairs, both), len(self._pairs) - 1)
+        return np.where((self._pairs[at] == both) & (named >= 0) & (partitions >= 0), at, -1)
+
+    def _check_vectors(self, files: _Files, vectors: Numbers, has_vector: Mask) -> None:
+        """A vector lies in the partition of its file, and is not older than it."""
+        having = np.flatnonzero(has_vector)
+        elsewhere = having[self._partitions[vectors[having]] != files.partitions[having]]
+        if len(elsewhere):
+            row = int(elsewhere[0])
+            key = list(self._numbers)[self._partitions[vectors[row]]]
+            mine = files.keys[files.codes[row]]
+            why = f"lies in another partition ({key}) than the file ({mine})"
+            raise _corrupt(files.paths[row], why, "deletes and data differ in partition")
+        older = having[self._sequences[vectors[having]] < files.sequences[having]]
+        if len(older):
+            row = int(older[0])
+            number, mine = self._sequences[vectors[row]], files.sequences[row]
+            why = f"has sequence number {number}, less than the file's {mine}"
+            raise _corrupt(files.paths[row], why, "a deletion vector is older than its data")
+
+
+def _corrupt(path: bytes, why: str, reason: str) -> UnreadableMetadataError:
+    name = shown(path.decode(errors="replace"))
+    return UnreadableMetadataError(
+        f"a deletion vector of {name} {why}. The metadata is corrupt: restore an older snapshot.",
+        path=name,
+        offset=None,
+        reason=reason,
+    )
+
+
+def _listed(runs: list[_Run], more: Pairs, deletes: int) -> pa.ListArray:
+    """The places of each file, from runs and from pairs that are in the order of files."""
+    count = len(runs[0].begin)
+    begins = np.searchsorted(more[0], np.arange(count + 1))
+    every = [*runs, _Run(begins[:-1], begins[1:], more[1])]
+    counts = sum((run.counts for run in every), np.zeros(count, np.int64))
+    found = []
+    for part in _parts(counts):
+        files, places = (np.concatenate(side) for side in zip(*(run.pairs(part) for run in every), strict=True))
+        # One number for both is sorted several times as fast as two.
+        found.append((np.sort(files * deletes + places) % deletes).astype(np.int32))
+    ends = np.cumsum(counts, dtype=np.int64)
+    offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.array(np.concatenate(found), pa.int32()))
+
+
+def _parts(counts: Numbers) -> Iterator[slice]:
+    """Slices, at least one, that together are all; each counts no more than MOST_PAIRS, or has one entry."""
+    ends = np.cumsum(counts)
+    begin = 0
+    while True:
+        so_far = 0 if begin == 0 else int(ends[begin - 1])
+        end = max(int(np.searchsorted(ends, so_far + MOST_PAIRS, "right")), begin + 1)
+        yield slice(begin, min(end, len(counts)))
+        begin = end
+        if begin >= len(counts):
+            return
 
 
 def _keys_of(
     metadata: TableMetadata, spec_id: int, partition: pa.StructArray | None, count: int
-) -> list[PartitionKey]:
-    """The partition key of each file; equal ones are one object."""
+) -> tuple[list[PartitionKey], Numbers]:
+    """The partition keys of files, and which of them each file has."""
     spec = metadata.layout(spec_id).spec
     if partition is None or spec.is_unpartitioned:
-        return [PartitionKey(spec_id)] * count
+        return [PartitionKey(spec_id)], np.zeros(count, np.int64)
     values = [child.storage if isinstance(child, pa.ExtensionArray) else child for child in partition.flatten()]
     codes, first = distinct(values, count)
     rows = zip(*(plain_values(child.take(pa.array(first))) for child in values), strict=True)
-    keys = [PartitionKey.of(spec, row) for row in rows]
-    return [keys[code] for code in codes.tolist()]
+    return [PartitionKey.of(spec, row) for row in rows], codes
+
+
+def _mask(array: pa.ChunkedArray) -> Mask:
+    return np.asarray(array.to_numpy(), np.bool_)
+
+
+def _objects(values: list[bytes]) -> npt.NDArray[np.object_]:
+    found = np.empty(len(values), np.object_)
+    found[:] = values
+    return found

@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -157,9 +158,9 @@ class TableMetadata:
     def _as_of(self, as_of_ms: int) -> Selection:
         log = self.snapshot_log or tuple((one.timestamp_ms, one.id) for one in self._ancestors())
         past = [snapshot_id for timestamp, snapshot_id in log if timestamp <= as_of_ms]
-        wanted = f"snapshot as of {as_of_ms} ms"
+        wanted = f"snapshot as of {_iso(as_of_ms)}"
         if not past:
-            raise self._no_such(wanted, (str(timestamp) for timestamp, _ in log), "times in its log")
+            raise self._no_such(wanted, (_iso(timestamp) for timestamp, _ in log), "times in its log")
         return self._at(past[-1], wanted)
 
     def _ancestors(self) -> list[Snapshot]:
@@ -277,6 +278,15 @@ def _layout(document: Mapping[str, Any], types: Mapping[int, pa.DataType]) -> Sp
         field_ids.append(int(one.get("field-id", FIRST_PARTITION_ID + place)))
         results.append(_result(transform, None if source is None else types[source]))
     return SpecLayout(PartitionSpec(int(document["spec-id"]), tuple(fields)), tuple(field_ids), tuple(results))
+
+
+def _iso(milliseconds: int) -> str:
+    """A time in UTC as people write it; a count of milliseconds where the calendar has no such year."""
+    try:
+        found = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms"
+    return f"{found.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def _result(transform: Transform, source: pa.DataType | None) -> pa.DataType | None:
