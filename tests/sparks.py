@@ -27,6 +27,7 @@ __all__ = ["Started", "spark", "started_spark"]
 
 PACKAGES: Final = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.apache.spark:spark-avro_2.13:4.1.1",  # Avro data files; not every release of Spark's is to be had
     "org.xerial:sqlite-jdbc:3.53.4.0",  # the JDBC catalog on SQLite
     "org.postgresql:postgresql:42.7.8",  # and on PostgreSQL
 )

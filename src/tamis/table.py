@@ -7,7 +7,8 @@ run reaches for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from tamis.formats import At, FormatTable, open_table
 from tamis.formats.iceberg.inspection import Inspection
@@ -19,7 +20,67 @@ from tamis.sieve.outcome import Sieve
 from tamis.sieve.plan import ScanPlan
 from tamis.sieve.runtime import RuntimeFilter
 
-__all__ = ["Table", "open"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tamis.spark.join import Join
+
+__all__ = ["JoinOptions", "JoinPlan", "Table", "TablePlan", "open"]
+
+DEFAULT_ZONE = "UTC"
+"""The time zone of a plan that names no session."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan(ScanPlan):
+    """A plan that knows its table, and so can be run."""
+
+    source: FormatTable
+
+    def read(
+        self, spark: SparkSession, *, columns: Sequence[str] | None = None, metadata_columns: Sequence[str] = ()
+    ) -> DataFrame:
+        """Exactly the rows that match, with the table's deletes applied, through Spark's own readers.
+
+        columns are those to read, in their order; all of them if not given. metadata_columns come after them: of
+        `_file`, `_pos`, `_spec_id` and `_partition`. The plan's files are fixed: what happens to the table later does
+        not change what is read.
+        """
+        from tamis.spark.read import read_plan
+
+        return read_plan(self, self.source, spark, columns=columns, metadata_columns=metadata_columns)
+
+
+class JoinOptions(TypedDict, total=False):
+    """How a join's keys are collected."""
+
+    max_keys: int
+    """Most distinct keys to list, by default 100,000: with more, only their range prunes."""
+    bloom: bool | None
+    """Whether more keys than that go into a bloom filter. None, the default: if a partition can be asked by it."""
+    pin: bool
+    """Whether the other side is materialised, by default True: else it must be known not to change."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinPlan:
+    """A plan of the table's side of a join, and the other side, pinned if its keys were collected."""
+
+    plan: TablePlan
+    other: DataFrame
+    on: Join
+    keys: RuntimeFilter | None
+    """None if keys could not prune: a note of the plan says why."""
+
+    def explain(self, form: Literal["text", "json"] = "text") -> str:
+        """The funnel of the table's side: what its WHERE and the keys removed."""
+        return self.plan.explain(form)
+
+    def read(self) -> DataFrame:
+        """The joined rows."""
+        from tamis.spark.join import joined
+
+        return joined(self.plan.read(self.other.sparkSession), self.other, self.on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +115,97 @@ class Table:
         *,
         runtime_filters: Sequence[RuntimeFilter] = (),
         case_sensitive: bool = False,
-        time_zone: str = "UTC",
+        time_zone: str | None = None,
         strict: bool = False,
         progress: Callable[[int, int], None] | None = None,
-    ) -> ScanPlan:
+        spark: SparkSession | None = None,
+        executors: Literal["auto", "always", "never"] = "auto",
+    ) -> TablePlan:
         """Which files can hold a row that matches, and why.
 
         where is SQL as Spark reads it, or a condition built with tamis.col; everything without one. time_zone is that
-        of the session that will filter the rows. What cannot be judged is kept and counted, or with strict=True
-        an UnevaluableError. progress is told how many of how many files have come in.
+        of the session that will filter the rows: if not given, that of spark, and else UTC. What cannot be judged is
+        kept and counted, or with strict=True an UnevaluableError. progress is told how many of how many files have
+        come in. With spark, a table of very much metadata is planned on the executors: see executors.
         """
+        if spark is not None:
+            from tamis.spark.session import session_zone
+
+            time_zone = time_zone or session_zone(spark)
         sql = where if isinstance(where, str) else None
         node = where.node if isinstance(where, Expression) else _parsed(sql)
         schema = self.schema
-        predicate = bind(node, schema, case_sensitive=case_sensitive, time_zone=time_zone, sql=sql)
+        zone = time_zone or DEFAULT_ZONE
+        predicate = bind(node, schema, case_sensitive=case_sensitive, time_zone=zone, sql=sql)
         filters = tuple(keys.bind(schema, case_sensitive=case_sensitive) for keys in runtime_filters)
         sieve = Sieve(predicate, self.source.specs, filters, strict=strict)
-        return self.source.sift(sieve, progress)
+        plan = self._sifted(sieve, progress, spark, executors)
+        return TablePlan(plan.sieve, plan.outcomes, plan.stats, plan.layer_names, self.source)
+
+    def _sifted(
+        self,
+        sieve: Sieve,
+        progress: Callable[[int, int], None] | None,
+        spark: SparkSession | None,
+        executors: Literal["auto", "always", "never"],
+    ) -> ScanPlan:
+        if spark is None:
+            return self.source.sift(sieve, progress)
+        from tamis.spark.planning import sift_with
+
+        return sift_with(spark, self.source, sieve, progress, executors)
+
+    def join(
+        self,
+        other: DataFrame,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        where: str | Expression | None = None,
+        how: str = "inner",
+        null_safe: bool = False,
+        runtime_filters: Sequence[RuntimeFilter] = (),
+        **options: Unpack[JoinOptions],
+    ) -> DataFrame:
+        """The table, filtered by where, joined with a DataFrame whose keys prune the table's files.
+
+        As Spark's `table.join(other, on, how)`: on is a column or several, which then stand in the result once, or a
+        dict of the table's columns to the other's. null_safe compares by `<=>`. A join that keeps rows of the table
+        without a match (left, full, anti) prunes nothing by keys. The other side is materialised on the executors
+        before its keys are collected, so that it cannot change: give it the columns that are needed, no more, or say
+        pin=False if it is known not to change. plan_join does the same and tells what was pruned.
+        """
+        plan = self.plan_join(
+            other, on, where=where, how=how, null_safe=null_safe, runtime_filters=runtime_filters, **options
+        )
+        return plan.read()
+
+    def plan_join(
+        self,
+        other: DataFrame,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        where: str | Expression | None = None,
+        how: str = "inner",
+        null_safe: bool = False,
+        runtime_filters: Sequence[RuntimeFilter] = (),
+        **options: Unpack[JoinOptions],
+    ) -> JoinPlan:
+        """What join does, up to the files that have to be read: explain it, then read it.
+
+        runtime_filters are further ones, from the sides of other joins that will follow. They must be sound there.
+        """
+        from tamis.spark.join import Join, KeyOptions, is_case_sensitive, join_keys
+
+        join = Join.of(on, how, null_safe=null_safe)
+        keys, note = join_keys(self.source, other, join, KeyOptions(**options))
+        filters = [*runtime_filters, *([] if keys is None else [keys])]
+        plan = self.plan(
+            where, runtime_filters=filters, case_sensitive=is_case_sensitive(other), spark=other.sparkSession
+        )
+        if note is not None:
+            stats = replace(plan.stats, notes=(*plan.stats.notes, note))
+            plan = replace(plan, stats=stats)
+        return JoinPlan(plan, other if keys is None else keys.dataframe, join, keys)
 
     def inspect(self, progress: Callable[[int, int], None] | None = None) -> Inspection:
         """What the table is made of: specs, files, rows, bytes, deletes and small files, from metadata alone."""

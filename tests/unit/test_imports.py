@@ -58,7 +58,9 @@ IMPURE = ENGINES | OUTSIDE
 
 LAZY: dict[tuple[str, str], str] = {
     ("table.py", "tamis.spark"): "a job was told to run: only then is there a need for Spark",
+    ("spark/deletes.py", "tamis.spark.vectors"): "code for executors, which only very many deletes need",
     ("table.py", "tamis.predicate.parse"): "a third of a second for the SQL parser, if there is any SQL",
+    ("sieve/runtime.py", "tamis.spark.keys"): "a filter made of a DataFrame: only then is there a need for Spark",
     ("sieve/plan.py", "tamis.explain"): "a plan explains itself, and explain/ is built on plans",
     ("cli/*.py", "*"): "a command loads what it needs when it runs: --version and --help answer at once",
     ("formats/*.py", "datafusion"): "more than a second that only reading Avro metadata needs",
@@ -67,7 +69,7 @@ LAZY: dict[tuple[str, str], str] = {
 }
 """(file, module) pairs that may be imported inside a function, each with its reason."""
 
-LAZY_BACKWARDS = frozenset({("sieve/plan.py", "tamis.explain")})
+LAZY_BACKWARDS = frozenset({("sieve/plan.py", "tamis.explain"), ("sieve/runtime.py", "tamis.spark.keys")})
 """Lazy imports that may also point against the order."""
 
 

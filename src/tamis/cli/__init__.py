@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 import tamis
-from tamis.cli import demo, explain, inspect
+from tamis.cli import demo, explain, inspect, join, scan
 from tamis.errors import BindError, ParseError, TamisError
 
 __all__ = ["app", "main"]
@@ -30,6 +30,8 @@ app = typer.Typer(
 app.command(name="demo")(demo.demo)
 app.command(name="explain")(explain.explain)
 app.command(name="inspect")(inspect.inspect)
+app.command(name="scan")(scan.scan)
+app.command(name="join")(join.join)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it so

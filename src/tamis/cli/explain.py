@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.options import AsOf, Catalog, Ref, Snapshot, State, TableName, TimeZone, quick_start
+from tamis.cli.options import (
+    AsOf,
+    CaseSensitive,
+    Catalog,
+    Ref,
+    Snapshot,
+    State,
+    Strict,
+    TableName,
+    TimeZone,
+    Where,
+    quick_start,
+)
 from tamis.cli.progress import Watch
 
 if TYPE_CHECKING:
@@ -15,33 +27,24 @@ if TYPE_CHECKING:
     from tamis.sieve.plan import ScanPlan
     from tamis.table import Table
 
-__all__ = ["explain"]
+__all__ = ["explain", "funnel"]
 
 
 def explain(  # noqa: PLR0913 - an argument an option
     table: TableName,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQL", help="The condition, as Spark reads it; every row without it.", show_default=False
-        ),
-    ] = None,
+    where: Where = None,
     *,
     files: Annotated[bool, typer.Option("--files", help="List the files that are kept.")] = False,
     verdicts: Annotated[
         bool, typer.Option("--verdicts", "--all-files", help="List every file, with the reason for its verdict.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Fail where a file would be kept because it cannot be judged.")
-    ] = False,
+    strict: Strict = False,
     snapshot: Snapshot = None,
     ref: Ref = None,
     as_of: AsOf = None,
     catalog: Catalog = None,
-    case_sensitive: Annotated[
-        bool, typer.Option("--case-sensitive", help="Names of columns must match in case.")
-    ] = False,
+    case_sensitive: CaseSensitive = False,
     time_zone: TimeZone = "UTC",
 ) -> None:
     """Show which files a condition has to touch, and why. Only metadata is read."""
@@ -73,13 +76,18 @@ def _json(table: Table, plan: ScanPlan, *, files: bool, verdicts: bool) -> str:
 def _text(table: Table, plan: ScanPlan, *, files: bool, verdicts: bool) -> list[str]:
     from tamis.explain.listing import file_lines, verdict_lines
 
-    state = "no snapshot yet" if table.snapshot_id is None else f"snapshot {table.snapshot_id}"
-    lines = [f"TABLE  {table.name}  ({table.format}, {state})", plan.explain()]
+    lines = [funnel(table, plan)]
     if files:
         lines += ["", *file_lines(_shown(plan.files))]
     if verdicts:
         lines += ["", *verdict_lines(plan, _shown(plan.verdicts))]
     return lines
+
+
+def funnel(table: Table, plan: ScanPlan) -> str:
+    """Which table, and what the plan explains."""
+    state = "no snapshot yet" if table.snapshot_id is None else f"snapshot {table.snapshot_id}"
+    return f"TABLE  {table.name}  ({table.format}, {state})\n{plan.explain()}"
 
 
 def _shown(listed: pa.Table) -> pa.Table:

@@ -11,7 +11,29 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AsOf", "Catalog", "Ref", "Snapshot", "State", "TableName", "TimeZone", "quick_start"]
+__all__ = [
+    "AsOf",
+    "CaseSensitive",
+    "Catalog",
+    "Conf",
+    "FormatName",
+    "Limit",
+    "Master",
+    "Out",
+    "Overwrite",
+    "Quiet",
+    "Ref",
+    "Remote",
+    "Select",
+    "SessionZone",
+    "Snapshot",
+    "State",
+    "Strict",
+    "TableName",
+    "TimeZone",
+    "Where",
+    "quick_start",
+]
 
 TableName = Annotated[
     str,
@@ -40,6 +62,73 @@ Catalog = Annotated[
     ),
 ]
 TimeZone = Annotated[str, typer.Option(metavar="ZONE", help="The time zone of times that are written without one.")]
+Where = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help="The condition, as Spark reads it; every row without it.", show_default=False),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Fail where a file would be kept because it cannot be judged.")
+]
+CaseSensitive = Annotated[bool, typer.Option("--case-sensitive", help="Names of columns must match in case.")]
+
+# -- commands that run on Spark -------------------------------------------------------------------------------
+
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMNS", help="Columns to show, with commas between them; all without it.", show_default=False
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=0, help="Most rows. All without it; in the table for the terminal, 20.", show_default=False
+    ),
+]
+FormatName = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="table, csv, json (a line each) or parquet. Without it, as --out ends, else a table.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="Write the rows here: one file; or, with a slash at its end or for parquet, a folder.",
+        show_default=False,
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Leave the funnel out.")]
+SessionZone = Annotated[
+    str | None,
+    typer.Option(
+        "--time-zone",
+        metavar="ZONE",
+        help="Of times that are written without one, and of the session; without it, the session's own.",
+        show_default=False,
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="The Spark master; local[*] without it.", show_default=False),
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="A Spark Connect server, sc://host:port; SPARK_REMOTE without it.",
+        show_default=False,
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be repeated.", show_default=False),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How far a long read of metadata has come, on standard error.
+"""How far a long read of metadata, or a job of Spark, has come: on standard error.
 
 Nothing is shown where standard error is no terminal, or for what is over in half a second. Standard output is never
 touched.
@@ -6,24 +6,31 @@ touched.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from rich.progress import Progress
 
-__all__ = ["PATIENCE", "Watch"]
+__all__ = ["PATIENCE", "SparkWatch", "Watch", "starting"]
 
 PATIENCE: Final = 0.5
 """Seconds before anything is shown: what is faster needs no bar."""
+POLL: Final = 0.25
+"""Seconds between two looks at Spark."""
 
 
 class Watch:
     """A bar that appears if the work takes long: `with Watch() as watch: table.plan(..., progress=watch)`."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "reading metadata", unit: str = "files") -> None:
+        self._what, self._unit = what, unit
         self._lock = threading.Lock()
         self._bar: Progress | None = None
         self._seen: tuple[int, int] | None = None
@@ -56,7 +63,7 @@ class Watch:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (TextColumn("reading metadata"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+        columns = (TextColumn(self._what), BarColumn(), MofNCompleteColumn(), TextColumn(self._unit))
         with self._lock:
             if self._over:
                 return
@@ -64,3 +71,69 @@ class Watch:
             done, total = self._seen or (0, None)
             self._bar.add_task("", completed=done, total=total)
             self._bar.start()
+
+
+class SparkWatch(Watch):
+    """The same for Spark's jobs: the tasks of the stages that run now, asked for every quarter of a second."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__("Spark", "tasks")
+        self._spark = spark
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if sys.stderr.isatty():
+            if hasattr(self._spark, "registerProgressHandler") and _is_remote(self._spark):
+                self._spark.registerProgressHandler(self._told)
+            else:
+                threading.Thread(target=self._look, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        super().__exit__(kind, error, trace)
+        if sys.stderr.isatty() and _is_remote(self._spark):
+            self._spark.removeProgressHandler(self._told)
+
+    def _look(self) -> None:
+        tracker = self._spark.sparkContext.statusTracker()
+        while not self._stop.wait(POLL):
+            try:
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            except Exception:  # noqa: BLE001 - the session has ended meanwhile: there is nothing to show any more
+                return
+            self._count((stage.numCompletedTasks, stage.numTasks) for stage in stages if stage is not None)
+
+    def _told(self, stages: Iterable[Any] | None, **_: object) -> None:
+        """Called by a remote session. It has the stages that are over as well."""
+        self._count((stage.num_completed_tasks, stage.num_tasks) for stage in stages or ())
+
+    def _count(self, stages: Iterable[tuple[int, int]]) -> None:
+        counted = list(stages)
+        if counted:
+            self(sum(done for done, _ in counted), sum(total for _, total in counted))
+
+
+def _is_remote(spark: SparkSession) -> bool:
+    from tamis.spark.session import is_remote
+
+    return is_remote(spark)
+
+
+@contextmanager
+def starting(what: str) -> Iterator[None]:
+    """Say what one waits for, and take it away when it is there."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    # A descriptor of its own: that of standard error may be sent elsewhere meanwhile.
+    with os.fdopen(os.dup(2), "w") as terminal:
+        terminal.write(f"{what} …")
+        terminal.flush()
+        try:
+            yield
+        finally:
+            terminal.write("\r\x1b[2K")

@@ -21,6 +21,8 @@ def plan_text(plan: ScanPlan) -> str:
     lines += ["", headline, "", *_layer_rows(stats)]
     if stats.specs:
         lines += ["", *_spec_rows(stats)]
+    if stats.filters:
+        lines += ["", *_filter_rows(stats)]
     lines += _kept_unproved(stats)
     return "\n".join(lines)
 
@@ -96,6 +98,27 @@ def _spec_rows(stats: PlanStats) -> list[str]:
         for spec in stats.specs
     ]
     return aligned(rows)
+
+
+def _filter_rows(stats: PlanStats) -> list[str]:
+    """A row for each runtime filter: its keys, the time that they took, and what it removed by which facts."""
+    facts = list(stats.filters[0].dropped)
+    rows: list[Sequence[str]] = [
+        ("join keys of", "keys", "collected in", *(f"-{name}" for name in facts), "files removed", "bytes removed")
+    ]
+    rows += [
+        (
+            ", ".join(one.columns),
+            "-" if one.keys is None else f"{'' if one.exact else '~'}{one.keys:,}",
+            "-" if one.collect_seconds is None else f"{one.collect_seconds * 1000:,.1f} ms",
+            *(f"{one.dropped[name]:,}" for name in facts),
+            f"{one.files:,}",
+            readable_bytes(one.bytes),
+        )
+        for one in stats.filters
+    ]
+    idle = [f"{', '.join(one.columns)} cannot prune: {one.idle}" for one in stats.filters if one.idle is not None]
+    return [*aligned(rows), *idle]
 
 
 def _kept_unproved(stats: PlanStats) -> list[str]:

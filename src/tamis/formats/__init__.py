@@ -19,6 +19,8 @@ from tamis.formats.iceberg.locate import is_table_folder, local_path, newest_met
 from tamis.formats.iceberg.metadata import TableMetadata, parse_metadata
 from tamis.formats.iceberg.reading import Fetch, fetch_local
 from tamis.formats.iceberg.table import IcebergTable
+from tamis.formats.scan import Scan
+from tamis.formats.spread import Spread
 from tamis.predicate.schema import Schema
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import PartitionSpec
@@ -52,6 +54,12 @@ class FormatTable(Protocol):
 
     def sift(self, sieve: Sieve, progress: Callable[[int, int], None] | None = None) -> ScanPlan:
         """Pass the table's files through the funnel."""
+
+    def spread(self, sieve: Sieve) -> Spread:
+        """What is left of planning once the table's first metadata has been read: to do here, or on executors."""
+
+    def scan(self, plan: ScanPlan) -> Scan:
+        """The files that a plan of this table keeps, as a reader needs them."""
 
     def inspect(self, progress: Callable[[int, int], None] | None = None) -> Inspection:
         """What the state is made of: files, rows, bytes and deletes, by spec."""

@@ -20,9 +20,10 @@ from tamis.errors import UnevaluableError
 from tamis.predicate.bound import Leaf
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.files import FileBatch
+from tamis.sieve.filterstats import Idleness, count_filters
 from tamis.sieve.notes import Notes
 from tamis.sieve.order import Mask
-from tamis.sieve.outcome import NO_LAYER, Outcome, Sieve
+from tamis.sieve.outcome import BASES, NO_LAYER, Outcome, Sieve
 from tamis.sieve.partitions import KeyedTrial, MultiSpecPartitionFilter
 from tamis.sieve.plan import ScanPlan, Unread, count
 from tamis.sieve.runtime import BoundRuntimeFilter
@@ -48,6 +49,8 @@ class Sifting:
     layer: npt.NDArray[np.int8]
     decider: npt.NDArray[np.int32]
     certain: Mask
+    basis: npt.NDArray[np.int8]
+    idleness: Idleness
     active: tuple[BoundRuntimeFilter, ...] = ()
     keyed: KeyedTrial | None = None
     only_keys: bool = True
@@ -68,15 +71,27 @@ class Sifting:
         self.certain[self.rows], self.decider[self.rows] = trial.certain, trial.decider
         self.narrow(place, trial.possible, trial.decider)
 
-    def judge(self, place: int) -> None:
-        """Judge the files that are left with all that is known, by the predicate and by the filters in force."""
-        conjuncts = self.sieve.predicate.conjuncts
-        self.settle(place, try_all(conjuncts, self.facts))
-        for number, runtime in enumerate(self.active, len(conjuncts)):
-            found = runtime.probe(self.facts)
-            self.narrow(place, found.possible, np.full(len(self.rows), number, np.int32))
+    def judge(self, place: int, basis: str, *, hashed: bool = False) -> None:
+        """Judge the files that are left with all that is known, by the predicate and by the filters in force.
+
+        hashed: the filters have been asked about buckets already. Of a single column a bucket says the same whatever
+        else is known, and the keys need not be hashed again.
+        """
+        self.settle(place, try_all(self.sieve.predicate.conjuncts, self.facts))
+        for number, runtime in enumerate(self.active):
+            if len(self.rows):
+                self.idleness.note(number, runtime.blind(self.facts))
+            known = self.facts.without_buckets() if hashed and runtime.tuples is None else self.facts
+            found = runtime.probe(known)
+            self.filter(place, number, found.possible, basis)
             for text in found.notes:
                 self.notes.add(text)
+
+    def filter(self, place: int, number: int, possible: Mask, basis: str) -> None:
+        """Drop what a runtime filter excludes, and credit the filter and the facts with it."""
+        self.basis[self.rows[~possible]] = BASES.index(basis)
+        decider = len(self.sieve.predicate.conjuncts) + number
+        self.narrow(place, possible, np.full(len(self.rows), decider, np.int32))
 
 
 def by_partition(state: Sifting, place: int) -> None:
@@ -89,7 +104,7 @@ def by_partition(state: Sifting, place: int) -> None:
         state.facts = keyed.facts.without_buckets().take(keyed.codes[state.rows])
         return
     state.facts = state.facts.and_also(keyed.facts.without_buckets().take(keyed.codes[state.rows]))
-    state.judge(place)
+    state.judge(place, "partition")
 
 
 def by_bucket(state: Sifting, place: int) -> None:
@@ -102,7 +117,7 @@ def by_bucket(state: Sifting, place: int) -> None:
                 state.facts = keyed.facts.take(keyed.codes[state.rows])
             else:
                 state.facts = state.facts.and_also(keyed.facts.take(keyed.codes[state.rows]))
-                state.judge(place)
+                state.judge(place, "bucket")
     selector, bucket, total = state.sieve.bucket_selector, state.batch.bucket, state.batch.total_buckets
     if selector is not None and bucket is not None and total is not None:
         taken = pa.array(state.rows)
@@ -138,14 +153,33 @@ def by_stats(state: Sifting, place: int) -> None:
             state.notes.add(f"statistics ignored: {reason}")
     if learnt.domains or not state.judged:
         state.facts = state.facts.and_also(learnt)
-        state.judge(place)
+        state.judge(place, "stats")
 
 
 def by_runtime(state: Sifting, place: int) -> None:
-    """The keys of a join's other side. They select files; the join itself selects rows: nothing is certain here."""
-    if state.sieve.runtime_filters:
-        state.active = state.sieve.runtime_filters
-        state.judge(place)
+    """The keys of a join's other side. They select files; the join itself selects rows: nothing is certain here.
+
+    Partitions alone are asked first, each distinct one once: that is cheap, and tells which facts removed a file.
+    """
+    if not state.sieve.runtime_filters:
+        return
+    state.active = state.sieve.runtime_filters
+    if state.keyed is not None:
+        known = state.keyed.facts
+        _by_keys(state, place, known.without_buckets(), "partition")
+        if any(domain.buckets for domain in known.domains.values()):
+            _by_keys(state, place, known, "bucket")
+    state.judge(place, "stats", hashed=state.keyed is not None)
+
+
+def _by_keys(state: Sifting, place: int, known: Facts, basis: str) -> None:
+    for number, runtime in enumerate(state.active):
+        if state.keyed is None or not len(state.rows) or runtime.idle(known) is not None:
+            continue
+        codes = state.keyed.codes[state.rows]
+        few = known.count <= len(codes)
+        possible = runtime.possible(known)[codes] if few else runtime.possible(known.take(codes))
+        state.filter(place, number, possible, basis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +216,12 @@ def sift(
     notes = partitions.notes
     seconds = dict.fromkeys((layer.name for layer in layers), 0.0)
     outcomes: list[Outcome] = []
+    idleness = Idleness()
     fail_open_files = 0
     reading = -perf_counter()
     for batch in batches:
         reading += perf_counter()
-        state = _enter(sieve, partitions, notes, batch)
+        state = _enter(sieve, partitions, notes, batch, idleness)
         for place, layer in enumerate(layers):
             start = perf_counter()
             layer.apply(state, place)
@@ -198,10 +233,13 @@ def sift(
     reading += perf_counter()
     filtered = replace(partitions.stats, fail_open_files=fail_open_files)
     stats = count({"manifest": manifest_seconds, **seconds}, outcomes, unread, filtered, notes.to_list())
-    return ScanPlan(sieve, tuple(outcomes), replace(stats, read_seconds=reading), tuple(seconds))
+    filters = count_filters(sieve, outcomes, unread, idleness)
+    return ScanPlan(sieve, tuple(outcomes), replace(stats, read_seconds=reading, filters=filters), tuple(seconds))
 
 
-def _enter(sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, batch: FileBatch) -> Sifting:
+def _enter(
+    sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, batch: FileBatch, idleness: Idleness
+) -> Sifting:
     count = len(batch)
     return Sifting(
         sieve=sieve,
@@ -213,6 +251,8 @@ def _enter(sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, bat
         layer=np.full(count, NO_LAYER, np.int8),
         decider=np.full(count, NOBODY, np.int32),
         certain=np.zeros(count, np.bool_),
+        basis=np.full(count, NO_LAYER, np.int8),
+        idleness=idleness,
     )
 
 
@@ -220,8 +260,9 @@ def _outcome(state: Sifting) -> Outcome:
     kept = np.zeros(len(state.batch), np.bool_)
     kept[state.rows] = True
     # A join's keys select files, not rows: which rows of a file meet them, nobody knows before the join.
-    certain = state.certain & kept & (not state.sieve.runtime_filters)
-    return Outcome(state.batch, kept, certain, state.layer, state.decider, _unknown(state))
+    holds = state.certain & kept
+    certain = holds & (not state.sieve.runtime_filters)
+    return Outcome(state.batch, kept, certain, state.layer, state.decider, _unknown(state), holds, state.basis)
 
 
 def _unknown(state: Sifting) -> Mask:

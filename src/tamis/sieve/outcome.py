@@ -14,9 +14,11 @@ from tamis.sieve.order import Mask
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.runtime import BoundRuntimeFilter
 
-__all__ = ["NO_LAYER", "Outcome", "Sieve"]
+__all__ = ["BASES", "NO_LAYER", "Outcome", "Sieve"]
 
 NO_LAYER = -1
+BASES = ("partition", "bucket", "stats")
+"""What a runtime filter judges a file by, from the cheapest; each one together with those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +46,7 @@ class Outcome:
     """The part of the predicate that decided, by its place."""
     unknown: Mask
     """Kept because nothing is known of the deciding column."""
+    holds: Mask
+    """Kept, and every row satisfies the predicate: as certain, but whatever a runtime filter has still to say."""
+    basis: npt.NDArray[np.int8]
+    """The facts with which a runtime filter dropped the file, by their place in BASES; else NO_LAYER."""

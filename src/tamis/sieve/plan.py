@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.sieve.filterstats import RuntimeFilterStats
 from tamis.sieve.order import Mask
 from tamis.sieve.outcome import Outcome, Sieve
 from tamis.sieve.partitions import FilterStats, PartitionSpec
 from tamis.sieve.reasons import partition_texts, reasons
 
-__all__ = ["LayerStats", "PlanStats", "ScanPlan", "SpecStats", "Unread", "count"]
+__all__ = ["LayerStats", "PlanStats", "RuntimeFilterStats", "ScanPlan", "SpecStats", "Unread", "count"]
 
 FILES_SCHEMA = pa.schema(
     [
@@ -52,6 +53,8 @@ class Unread:
     files: int
     size: int = 0
     """Bytes, where the format tells them for a whole manifest; else 0."""
+    runtime_filter: int | None = None
+    """The runtime filter that pruned it, by its place, where the predicate alone would not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +99,13 @@ class PlanStats:
     notes: tuple[str, ...]
     read_seconds: float = 0.0
     """Waiting for metadata to be read and decoded."""
+    filters: tuple[RuntimeFilterStats, ...] = ()
+    """What each runtime filter did, in their order."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, numbers and strings, ready for JSON."""
         found = asdict(self)
-        for name in ("layers", "specs", "notes"):
+        for name in ("layers", "specs", "notes", "filters"):
             found[name] = list(found[name])
         return found
 

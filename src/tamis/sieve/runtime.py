@@ -11,40 +11,43 @@ join, or a MERGE with NOT MATCHED BY SOURCE; and only while the build side canno
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy import typing as npt
-from pyarrow import types as pt
 
-from tamis.errors import FilterInputError
-from tamis.predicate.keys import has_order, uses_bytes
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.values import ValueSet
 from tamis.sieve.bloom import Bloom
 from tamis.sieve.domain import Facts
+from tamis.sieve.joinbloom import JoinBloom
 from tamis.sieve.joinkeys import Converted, convert, plain
 from tamis.sieve.joinrange import JoinRange, describe
 from tamis.sieve.judge import may_hold
+from tamis.sieve.keyinput import ColumnName, KeyInput, column_paths, key_arrays
 from tamis.sieve.order import Mask, encode
 from tamis.sieve.probe import narrowed
 from tamis.sieve.tuples import NULL_CODE, Axis, KeyTuples, dense, distinct_rows
 
-__all__ = ["BoundRuntimeFilter", "Probe", "RuntimeFilter"]
+__all__ = ["MAX_KEYS", "BoundRuntimeFilter", "Collected", "Probe", "RuntimeFilter"]
 
-ColumnName: TypeAlias = str | tuple[str, ...]
-"""`id`, `a.b` for a struct's field, with backticks where SQL needs them; or the parts of the path."""
-KeyColumn: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[Any] | npt.NDArray[Any]
-KeyInput: TypeAlias = pa.Table | pa.RecordBatch | Mapping[str, KeyColumn] | KeyColumn
+MAX_KEYS = 100_000
+"""Most distinct keys to collect from a DataFrame. They are a megabyte or so, sorted in milliseconds. With more of
+them most joins hit nearly every file: shipping them costs more than it saves."""
 
-MAX_FALSE_POSITIVES: Final = 0.9
-"""A bloom filter that finds more than this share of foreign keys is not asked: it tells next to nothing."""
 
-_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """How a filter's keys came from a DataFrame."""
+
+    keys: int
+    """Distinct keys of the build side."""
+    exact: bool
+    """False if they were too many to list: the number is an estimate, within a few percent."""
+    seconds: float
+    """From the first Spark job to the finished filter; the build side's own work is part of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,12 +58,10 @@ class _JoinKeys:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _JoinBloom:
-    """A bloom filter over the keys of values of one type, and what else is known of them."""
+class _JoinRanges:
+    """A range for each of the filter's columns."""
 
-    bloom: Bloom
-    type: pa.DataType | None
-    range: JoinRange
+    ranges: tuple[JoinRange, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +74,12 @@ class RuntimeFilter:
     """
 
     columns: tuple[tuple[str, ...], ...]
-    source: _JoinKeys | JoinRange | _JoinBloom
+    source: _JoinKeys | _JoinRanges | JoinBloom
     null_safe: bool = False
+    collected: Collected | None = None
+    """How the keys were collected; None if they were given."""
+    dataframe: Any = None
+    """The build side that they were collected from, pinned: join with this one. None if they were given."""
 
     @classmethod
     def of(
@@ -85,16 +90,9 @@ class RuntimeFilter:
         One column takes an array; several take a table or a dict, whose columns are found by the same names, or,
         if those are not all there, taken in their order. With `=` (not null_safe) rows with a NULL are left out.
         """
-        paths = tuple(_path(name) for name in ([columns] if isinstance(columns, str) else columns))
-        if not paths:
-            raise FilterInputError("a runtime filter needs at least one column. Name those that the join compares.")
+        paths = column_paths(columns)
         names = [".".join(path) for path in paths]
-        arrays = [_key_array(name, array) for name, array in zip(names, _arrays(names, keys), strict=True)]
-        if len({len(array) for array in arrays}) > 1:
-            lengths = {name: len(array) for name, array in zip(names, arrays, strict=True)}
-            raise FilterInputError(
-                f"the key columns have unequal lengths: {lengths}. A row of each makes one key.", lengths=lengths
-            )
+        arrays = key_arrays(names, keys)
         codes = [dense(encode(array, array.type))[0] for array in arrays]
         rows, _ = distinct_rows(list(codes))
         if not null_safe:
@@ -105,7 +103,15 @@ class RuntimeFilter:
     @classmethod
     def of_range(cls, column: ColumnName, low: object, high: object, *, null_safe: bool = False) -> RuntimeFilter:
         """Keys between low and high, both included; None is unbounded. null_safe: NULL may be a key as well."""
-        return cls((_path(column),), JoinRange.of(low, high), null_safe)
+        return cls.of_ranges([column], [(low, high)], null_safe=null_safe)
+
+    @classmethod
+    def of_ranges(
+        cls, columns: Sequence[ColumnName], ranges: Sequence[tuple[object, object]], *, null_safe: bool = False
+    ) -> RuntimeFilter:
+        """As of_range, for keys of several columns: each lies within its own range."""
+        paths = column_paths(columns)
+        return cls(paths, _JoinRanges(tuple(JoinRange.of(*ends) for ends in ranges)), null_safe)
 
     @classmethod
     def of_bloom(
@@ -122,7 +128,38 @@ class RuntimeFilter:
 
         The filter holds keys as `order.encode` makes them of values of `type`; the column's own type if None.
         """
-        return cls((_path(column),), _JoinBloom(bloom, type, JoinRange.of(low, high)), null_safe)
+        return cls(column_paths([column]), JoinBloom(bloom, type, JoinRange.of(low, high)), null_safe)
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        df: Any,  # noqa: ANN401 - a Spark DataFrame: this room does not know Spark
+        columns: str | Sequence[str],
+        *,
+        names: ColumnName | Sequence[ColumnName] | None = None,
+        max_keys: int = MAX_KEYS,
+        null_safe: bool = False,
+        bloom: bool = True,
+        pin: bool = True,
+    ) -> RuntimeFilter:
+        """The distinct keys in these columns of a Spark DataFrame, or their range if they are more than max_keys.
+
+        names are the table's columns that the keys are compared with, if they are called otherwise. Join with the
+        filter's `dataframe`: df, pinned (by localCheckpoint) so that it cannot change between collecting and joining.
+        pin=False leaves df as it is, for a build side that is known not to change. bloom adds a bloom filter to the
+        range of a single column, at the cost of Python workers on the executors. FilterInputError if the keys are of
+        a type that cannot be used.
+        """
+        from tamis.spark.keys import collect
+
+        return collect(df, columns, names=names, max_keys=max_keys, null_safe=null_safe, with_bloom=bloom, pin=pin)
+
+    @property
+    def keys(self) -> int | None:
+        """How many distinct keys there are, perhaps estimated; None if nobody counted them."""
+        if self.collected is not None:
+            return self.collected.keys
+        return len(self.source.table) if isinstance(self.source, _JoinKeys) else None
 
     @property
     def text(self) -> str:
@@ -133,9 +170,10 @@ class RuntimeFilter:
         match self.source:
             case _JoinKeys(table=table):
                 return f"{names} in {_count(len(table))}{_ends(table)}"
-            case JoinRange() as span:
-                return f"{names} in join keys {span.text}{or_null}"
-            case _JoinBloom(bloom=bloom, range=span):
+            case _JoinRanges(ranges=ranges):
+                spans = ", ".join(span.text for span in ranges)
+                return f"{names} in join keys {f'({spans})' if len(ranges) > 1 else spans}{or_null}"
+            case JoinBloom(bloom=bloom, range=span):
                 within = "" if span.low is None and span.high is None else f" {span.text}"
                 return f"{names} in a bloom filter of {_count(bloom.items)}{within}{or_null}"
 
@@ -147,14 +185,21 @@ class RuntimeFilter:
         found = tuple(schema.find(path, case_sensitive=case_sensitive) for path in self.columns)
         match self.source:
             case _JoinKeys(table=table):
-                return self._bind_keys(table, found)
-            case JoinRange() as span:
-                accepted = span.accepted(found[0], nulls=self.null_safe)
-                if isinstance(accepted, str):
-                    return BoundRuntimeFilter(found, self.text, (_note(found[0], accepted),))
-                return BoundRuntimeFilter(found, self.text, (), ((found[0], accepted),))
-            case _JoinBloom() as source:
-                return self._bind_bloom(source, found)
+                bound = self._bind_keys(table, found)
+            case _JoinRanges(ranges=ranges):
+                bound = self._bind_ranges(ranges, found)
+            case JoinBloom() as source:
+                bound = self._bind_bloom(source, found)
+        return replace(bound, keys=self.keys, collected=self.collected)
+
+    def _bind_ranges(self, ranges: tuple[JoinRange, ...], columns: tuple[Column, ...]) -> BoundRuntimeFilter:
+        sides = [
+            (column, span.accepted(column, nulls=self.null_safe))
+            for column, span in zip(columns, ranges, strict=True)
+        ]
+        notes = tuple(_note(column, why) for column, why in sides if isinstance(why, str))
+        accepted = tuple((column, values) for column, values in sides if isinstance(values, ValueSet))
+        return BoundRuntimeFilter(columns, self.text, notes, accepted)
 
     def _bind_keys(self, table: pa.Table, columns: tuple[Column, ...]) -> BoundRuntimeFilter:
         converted = [convert(plain(table.column(i)), column.type) for i, column in enumerate(columns)]
@@ -183,8 +228,8 @@ class RuntimeFilter:
             tuples = KeyTuples(tuple(axes), tuple(code[kinds] for code in codes))
         return BoundRuntimeFilter(columns, self.text, notes, accepted, tuples)
 
-    def _bind_bloom(self, source: _JoinBloom, columns: tuple[Column, ...]) -> BoundRuntimeFilter:
-        column, fault = columns[0], _bloom_fault(source, columns[0])
+    def _bind_bloom(self, source: JoinBloom, columns: tuple[Column, ...]) -> BoundRuntimeFilter:
+        column, fault = columns[0], source.fault(columns[0])
         within: ValueSet | str | None = source.range.accepted(column, nulls=self.null_safe)
         notes = tuple(_note(column, why) for why in (fault, within) if isinstance(why, str))
         if isinstance(within, str) or (fault and source.range.is_open):
@@ -214,6 +259,10 @@ class BoundRuntimeFilter:
     bloom: Bloom | None = None
     nothing: bool = False
     """No key can equal any value: no file has a match."""
+    keys: int | None = None
+    """How many distinct keys there are; None if nobody counted them."""
+    collected: Collected | None = None
+    """How the keys were collected from a DataFrame; None if they were given."""
 
     @property
     def prunes(self) -> bool:
@@ -231,6 +280,13 @@ class BoundRuntimeFilter:
             names = ", ".join(column.name for column in useful)
             return f"nothing is known of {names} in these files"
         return None
+
+    def blind(self, facts: Facts) -> str | None:
+        """As idle, and why also if the facts are there but say nothing of any file's values. For explaining only."""
+        idle, columns = self.idle(facts), [column for column, _ in self.accepted]
+        if idle is not None or self.nothing or not all(facts.of(column).unknown().all() for column in columns):
+            return idle
+        return f"nothing is known of the values of {', '.join(column.name for column in columns)} in these files"
 
     def possible(self, facts: Facts) -> Mask:
         """For each file, False only if it can hold no row that equals a key."""
@@ -254,91 +310,6 @@ class BoundRuntimeFilter:
             if untested:
                 notes = (*notes, f"whole keys were not tested for {untested:,} files: each column was, on its own")
         return Probe(possible, notes)
-
-
-def _path(name: ColumnName) -> tuple[str, ...]:
-    """The parts of a column's name.
-
-    >>> _path("a.b"), _path("`a.b`"), _path(("a", "b"))
-    (('a', 'b'), ('a.b',), ('a', 'b'))
-    """
-    if not isinstance(name, str):
-        return tuple(name)
-    found = list(_PART.finditer(name))
-    if not found or ".".join(part.group() for part in found) != name:
-        raise FilterInputError(
-            f"{name!r} is no column name. Write a.b for a field, and `a b` in backticks.", name=name
-        )
-    return tuple(part.group(2) or part.group(1).replace("``", "`") for part in found)
-
-
-def _arrays(names: list[str], keys: KeyInput) -> list[KeyColumn]:
-    if isinstance(keys, pa.RecordBatch):
-        keys = pa.Table.from_batches([keys])
-    if isinstance(keys, pa.Table):
-        keys = dict(zip(keys.column_names, keys.columns, strict=True))
-    if not isinstance(keys, Mapping):
-        if len(names) == 1:
-            return [keys]
-        raise FilterInputError(
-            f"the keys of {len(names)} columns came as one array. Pass a table or a dict of {len(names)} columns."
-        )
-    if all(name in keys for name in names):
-        return [keys[name] for name in names]
-    if len(keys) == len(names):
-        return list(keys.values())
-    raise FilterInputError(
-        f"the filter has {len(names)} columns ({', '.join(names)}), and the keys have {len(keys)} "
-        f"({', '.join(keys)}). Pass one key column for each.",
-        columns=tuple(names),
-        keys=tuple(keys),
-    )
-
-
-def _key_array(name: str, keys: KeyColumn) -> pa.Array:
-    try:
-        array = plain(keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys))
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise FilterInputError(f"the join keys of {name} are no Arrow array: {error}", column=name) from error
-    if not has_order(array.type) and not pt.is_null(array.type):
-        raise FilterInputError(
-            f"join keys of type {array.type} have no order, and cannot prune {name}. Leave that column out.",
-            column=name,
-            type=str(array.type),
-        )
-    return array
-
-
-def _bloom_fault(source: _JoinBloom, column: Column) -> str | None:
-    """Why the bloom filter cannot be asked for values of the column; None if it can."""
-    if not has_order(column.type):
-        return f"values of type {column.type} have no order"
-    if source.bloom.of_bytes != uses_bytes(column.type):
-        return "the bloom filter is over keys of another kind"
-    given = column.type if source.type is None else source.type
-    if not _same_keys(given, column.type):
-        return f"a bloom filter over {given} cannot be asked for {column.type} values"
-    if source.bloom.false_positives > MAX_FALSE_POSITIVES:
-        return f"the bloom filter is full: it finds {source.bloom.false_positives:.0%} of all other keys as well"
-    return None
-
-
-def _same_keys(given: pa.DataType, type_: pa.DataType) -> bool:
-    """Whether equal values of the two types have equal keys. Nanoseconds have not: Spark reads microseconds."""
-    if (pt.is_timestamp(type_) or pt.is_time(type_)) and type_.unit == "ns":
-        return False
-    if given == type_:
-        return True
-    if pt.is_timestamp(given) and pt.is_timestamp(type_):
-        return bool(given.unit == type_.unit and (given.tz is None) == (type_.tz is None))
-    if pt.is_decimal128(given) and pt.is_decimal128(type_):
-        return bool(given.scale == type_.scale)  # of one key kind, which was checked
-    alike = (pt.is_signed_integer, pt.is_floating, _is_bytes)
-    return any(family(given) and family(type_) for family in alike)
-
-
-def _is_bytes(type_: pa.DataType) -> bool:
-    return uses_bytes(type_) and not pt.is_decimal128(type_) and type_ != pa.uuid()
 
 
 def _note(column: Column, why: str) -> str:

@@ -43,3 +43,22 @@ def test_numbers_are_the_plan_s_own() -> None:
 
 def test_letters_of_every_script_stay_readable() -> None:
     assert "naïve 😀" in plan("s = 'naïve 😀'").explain("json")
+
+
+def test_filter_s_numbers_are_there_for_programs() -> None:
+    (found,) = json.loads(plan("true").explain("json"))["stats"]["filters"]
+    assert list(found) == [
+        "text",
+        "columns",
+        "keys",
+        "exact",
+        "collect_seconds",
+        "files",
+        "bytes",
+        "dropped",
+        "dropped_bytes",
+        "idle",
+    ]
+    assert (found["keys"], found["collect_seconds"], found["columns"]) == (1, None, ["amount"])
+    assert set(found["dropped"]) == set(found["dropped_bytes"]) == {"manifest", "partition", "bucket", "stats"}
+    assert found["idle"] == "nothing is known of amount in these files"

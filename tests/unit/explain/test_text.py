@@ -1,6 +1,7 @@
 """A plan for people: what was asked, the funnel, the specs, and what was kept without proof."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from tamis.sieve.funnel import sift
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import PartitionField, PartitionSpec, Undecoded
 from tamis.sieve.plan import ScanPlan, Unread
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.runtime import Collected, RuntimeFilter
 from tamis.sieve.transforms import parse_transform
 
 INT = pa.int32()
@@ -135,3 +136,21 @@ def test_large_counts_are_grouped() -> None:
 )
 def test_bytes_are_shown_in_the_unit_that_fits(count: int, shown: str) -> None:
     assert readable_bytes(count) == shown
+
+
+def test_each_filter_has_its_keys_its_time_and_what_it_removed() -> None:
+    keys = replace(RuntimeFilter.of("region", ["eu"]), collected=Collected(1, exact=True, seconds=0.25))
+    about = replace(RuntimeFilter.of_range("amount", 0, 9), collected=Collected(2_000_000, exact=False, seconds=1.5))
+    bound = tuple(
+        one.bind(SCHEMA) for one in (keys, about, RuntimeFilter.of_range("amount", None, None, null_safe=True))
+    )
+    made = plan()
+    text = sift(replace(made.sieve, runtime_filters=bound), [made.outcomes[0].batch]).explain()
+    rows = [line.split() for line in text.splitlines()[text.splitlines().index("") :]]
+    start = next(place for place, row in enumerate(rows) if row[:2] == ["join", "keys"])
+    assert rows[start + 1 : start + 5] == [
+        ["region", "1", "250.0", "ms", "0", "0", "0", "0", "0", "0", "B"],
+        ["amount", "~2,000,000", "1,500.0", "ms", "0", "0", "0", "0", "0", "0", "B"],
+        ["amount", "-", "-", "0", "0", "0", "0", "0", "0", "B"],
+        ["amount", "cannot", "prune:", "any", "value,", "and", "NULL,", "may", "be", "a", "join", "key"],
+    ]

@@ -47,9 +47,9 @@ class DeleteBatch:
 
     spec_id: int
     files: pa.Table
-    """A row each: content (1 position, 2 equality), path, file_format, rows, size, sequence_number, snapshot_id,
-    equality_ids, referenced_data_file, content_offset, content_size, and path_lower and path_upper, the bounds of the
-    data files' paths that a position delete file names."""
+    """A row each: spec_id, content (1 position, 2 equality), path, file_format, rows, size, sequence_number,
+    snapshot_id, equality_ids, referenced_data_file, content_offset, content_size, and path_lower and path_upper, the
+    bounds of the data files' paths that a position delete file names."""
     partition: pa.StructArray | None = None
     stats: Mapping[ColumnId, ColumnStats] = field(default_factory=dict)
     undecoded: tuple[Undecoded, ...] = ()
@@ -186,6 +186,7 @@ def _delete_batch(entries: Entries, places: Sequence[int], columns: Types) -> De
     inherited = dict(entries.inherited)
     files = pa.table(
         {
+            "spec_id": pa.repeat(pa.scalar(entries.layout.spec.spec_id, pa.int32()), entries.count),
             "content": entries.column(e.CONTENT, pa.int32()),
             "path": entries.columns[e.FILE_PATH],
             "file_format": entries.column(e.FILE_FORMAT, pa.string()),

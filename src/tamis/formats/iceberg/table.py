@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -18,6 +19,10 @@ from tamis.formats.iceberg.manifests import live_manifests, read_data_files, rea
 from tamis.formats.iceberg.metadata import Selection, TableMetadata
 from tamis.formats.iceberg.pruning import may_match
 from tamis.formats.iceberg.reading import Fetch
+from tamis.formats.iceberg.scan import scan_plan
+from tamis.formats.iceberg.spread import ManifestReader, manifest_units
+from tamis.formats.scan import Scan
+from tamis.formats.spread import Progress, Spread, whole
 from tamis.predicate.schema import Schema
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import sift
@@ -26,9 +31,6 @@ from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.plan import ScanPlan, Unread
 
 __all__ = ["IcebergTable"]
-
-Progress = Callable[[int, int], None]
-"""Told how many of how many files have come in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,12 @@ class IcebergTable:
 
     def sift(self, sieve: Sieve, progress: Progress | None = None) -> ScanPlan:
         """Pass the table's files through the funnel, manifests first."""
+        return self.spread(sieve).locally(progress)
+
+    def spread(self, sieve: Sieve) -> Spread:
+        """The manifests that are left to read, once the manifest list has been judged."""
         if self.selection.snapshot is None:
-            return sift(sieve, ())
+            return Spread(lambda _: sift(sieve, ()), whole)
         start = perf_counter()
         listed = read_manifest_list(self.selection.snapshot, self.fetch)
         data = live_manifests(listed, DATA)
@@ -73,9 +79,28 @@ class IcebergTable:
         unread = [Unread(one.spec_id, one.live_files or 0) for one, keep in zip(data, kept, strict=True) if not keep]
         took = perf_counter() - start
         chosen = [one for one, keep in zip(data, kept, strict=True) if keep]
-        batches = _told(self._batches(sieve, chosen), chosen, progress)
-        plan = sift(sieve, batches, unread=unread, manifest_seconds=took)
-        return self._with_deletes(sieve, plan, live_manifests(listed, DELETES))
+
+        def finish(plan: ScanPlan) -> ScanPlan:
+            return self._with_deletes(sieve, plan, live_manifests(listed, DELETES))
+
+        def locally(progress: Progress | None) -> ScanPlan:
+            batches = _told(self._batches(sieve, chosen), chosen, progress)
+            return finish(sift(sieve, batches, unread=unread, manifest_seconds=took))
+
+        return Spread(
+            locally,
+            finish,
+            partial(manifest_units, chosen),
+            ManifestReader.of(self.metadata, _wanted(sieve)),
+            files=sum(one.live_files or 0 for one in chosen),
+            size=sum(one.length or 0 for one in chosen),
+            unread=tuple(unread),
+            seconds=took,
+        )
+
+    def scan(self, plan: ScanPlan) -> Scan:
+        """The files that the plan keeps, as a reader needs them."""
+        return scan_plan(self, plan)
 
     def inspect(self, progress: Progress | None = None) -> Inspection:
         """Files, rows, bytes, deletes and small files of the snapshot, by spec."""
@@ -86,9 +111,7 @@ class IcebergTable:
         return DeleteIndex(self.metadata, read_delete_files(self.metadata, manifests, self.fetch, {}))
 
     def _batches(self, sieve: Sieve, manifests: Sequence[Manifest]) -> Iterator[FileBatch]:
-        columns = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
-        wanted = {column.id: column.type for column in columns if isinstance(column.id, int)}
-        return read_data_files(self.metadata, manifests, self.fetch, wanted, cache=self.cache)
+        return read_data_files(self.metadata, manifests, self.fetch, _wanted(sieve), cache=self.cache)
 
     def _with_deletes(self, sieve: Sieve, plan: ScanPlan, manifests: list[Manifest]) -> ScanPlan:
         """The plan, with the deletes of each kept file; deletes of partitions that cannot match are not read."""
@@ -97,6 +120,12 @@ class IcebergTable:
         kept = may_match(sieve, self.metadata, manifests)
         index = self.delete_index([one for one, keep in zip(manifests, kept, strict=True) if keep])
         return replace(plan, outcomes=tuple(_assigned(outcome, index) for outcome in plan.outcomes))
+
+
+def _wanted(sieve: Sieve) -> dict[int, pa.DataType]:
+    """The columns whose statistics are needed."""
+    columns = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
+    return {column.id: column.type for column in columns if isinstance(column.id, int)}
 
 
 def _without_deletes(outcome: Outcome) -> Outcome:

@@ -50,6 +50,10 @@ class Field:
     """The fields of a struct; none for what lies inside a list or a map."""
     initial_default: object = None
     """What rows have that were written before the column was added, as the metadata spells it."""
+    items: tuple[Field, ...] = ()
+    """The element of a list, or the key and the value of a map. They have ids, and no path that SQL could name."""
+    written_type: str = ""
+    """A type that has no Arrow type, as the metadata spells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,23 @@ def _field(document: Mapping[str, Any]) -> Field:
         bool(document.get("required", False)),
         tuple(_field(one) for one in type_["fields"]) if nested else (),
         document.get("initial-default"),
+        _items(type_),
+        type_ if isinstance(type_, str) else "",
     )
+
+
+def _items(type_: Any) -> tuple[Field, ...]:  # noqa: ANN401 - JSON
+    match type_:
+        case {"type": "list"}:
+            return (_item(type_, "element"),)
+        case {"type": "map"}:
+            return (_item(type_, "key"), _item(type_, "value"))
+    return ()
+
+
+def _item(type_: Mapping[str, Any], part: str) -> Field:
+    document = {"id": type_[f"{part}-id"], "name": part, "type": type_[part]}
+    return _field(document)
 
 
 def arrow_type(document: object) -> pa.DataType:

@@ -1,0 +1,92 @@
+"""The other side of `tamis join`: a table that tamis opens, or files that Spark reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tamis.table import Table
+
+__all__ = ["Dimension"]
+
+ENDINGS: Final = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+PACKED: Final = frozenset({".gz", ".bz2", ".zst", ".snappy"})
+OPTIONS: Final = {"csv": {"header": "true", "inferSchema": "true", "escape": '"', "multiLine": "true"}}
+"""A first line of names, types as the values look, quotes doubled, line breaks inside of quotes."""
+TABLE: Final = "table"
+
+
+@dataclass(slots=True)
+class Dimension:
+    """What DIM names."""
+
+    target: str
+    kind: str
+    where: str | None
+    table: Table | None
+    said: str = field(default="")
+    """What it is and, once it is read, how much of it is read."""
+
+    @classmethod
+    def of(cls, target: str, kind: str | None, where: str | None, catalog: str | None) -> Dimension:
+        """Opened if it is a table; BadParameter or NoSuchTableError if it is nothing."""
+        import tamis.table
+        from tamis.cli.scan import check_condition
+
+        kind = _kind(target) if kind is None else kind.lower()
+        if kind not in {TABLE, *ENDINGS.values()}:
+            raise typer.BadParameter(f"{kind!r} is none of table, parquet, csv, json", param_hint="--dim-format")
+        if kind != TABLE:
+            return cls(target, kind, where, None, f"{target}  ({kind})")
+        table = tamis.table.open(target, catalog=catalog)
+        check_condition(table, where)
+        return cls(target, kind, where, table, f"{target}  ({table.format})")
+
+    def read(self, spark: SparkSession, *, shares_files: bool) -> DataFrame:
+        """Its rows that match."""
+        from tamis.explain.text import readable_bytes, readable_files
+
+        if self.table is not None:
+            plan = self.table.plan(self.where, spark=spark)
+            stats = plan.stats
+            read = f"reads {stats.kept:,} of {readable_files(stats.files)}, {readable_bytes(stats.kept_bytes)}"
+            self.said = f"{self.said}: {read}"
+            return plan.read(spark)
+        frame = spark.read.options(**OPTIONS.get(self.kind, {})).format(self.kind).load(self._path(shares_files))
+        return frame if self.where is None else frame.where(self.where)
+
+    def _path(self, shares_files: bool) -> str:  # noqa: FBT001 - one place
+        from tamis.spark.paths import pattern
+
+        local = Path(self.target)
+        return f"file://{pattern(str(local.absolute()))}" if shares_files and local.exists() else self.target
+
+
+def _kind(target: str) -> str:
+    """By the name's ending, else by those of the folder's files; else it has to be a table."""
+    local = Path(target)
+    if local.is_dir():
+        if (local / "metadata").is_dir():
+            return TABLE
+        found = {_by_ending(file) for file in local.rglob("*") if file.is_file() and file.name[0] not in "._"}
+        return found.pop() or TABLE if len(found) == 1 else _by_ending(local) or TABLE
+    return _by_ending(local) or TABLE
+
+
+def _by_ending(path: Path) -> str | None:
+    endings = [ending.lower() for ending in path.suffixes]
+    while endings and endings[-1] in PACKED:
+        endings.pop()
+    return ENDINGS.get(endings[-1]) if endings else None

@@ -1,0 +1,57 @@
+"""What rows have in a column that was added after they were written: Iceberg's JSON to values."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+from pyarrow import types as pt
+
+__all__ = ["default_scalar"]
+
+
+def default_scalar(type_: pa.DataType, value: object) -> pa.Scalar | None:
+    r"""The value of an `initial-default`; None if there is none. ValueError if it does not fit the type.
+
+    >>> (
+    ...     default_scalar(pa.decimal128(9, 2), "14.20"),
+    ...     default_scalar(pa.binary(), "00ff"),
+    ...     default_scalar(pa.int32(), None),
+    ... )
+    (<pyarrow.Decimal128Scalar: Decimal('14.20')>, <pyarrow.BinaryScalar: b'\\x00\\xff'>, None)
+    """
+    if value is None or pt.is_null(type_):  # a type that tamis does not know is not read either
+        return None
+    try:
+        return pa.scalar(_plain(type_, value), _storage(type_))
+    except (TypeError, ValueError, ArithmeticError, binascii.Error, pa.ArrowException) as error:
+        raise ValueError(f"the default {value!r} is no {type_}") from error
+
+
+def _storage(type_: pa.DataType) -> pa.DataType:
+    return type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
+
+
+def _plain(type_: pa.DataType, value: Any) -> object:  # noqa: ANN401 - JSON
+    if type_ == pa.uuid():
+        return UUID(value).bytes
+    if pt.is_decimal(type_):
+        return Decimal(value)
+    if pt.is_date(type_):
+        return date.fromisoformat(value)
+    if pt.is_time(type_):
+        return time.fromisoformat(value)
+    if pt.is_timestamp(type_) and type_.unit == "ns":
+        return pa.scalar(value).cast(type_).value
+    if pt.is_timestamp(type_):
+        return datetime.fromisoformat(value)
+    if pt.is_binary(type_) or pt.is_fixed_size_binary(type_):
+        return base64.b16decode(value, casefold=True)
+    if pt.is_floating(type_):
+        return float(value)
+    return value

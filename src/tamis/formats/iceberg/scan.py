@@ -1,0 +1,265 @@
+"""The files that a plan keeps, as a reader needs them: columns by field id, values of metadata, deletes.
+
+Law: a value that is in a file is read from the file; one that may not be there comes from the metadata that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy import typing as npt
+
+from tamis.formats.errors import UnsupportedFormatError, shown
+from tamis.formats.iceberg.fields import read_field, read_fields
+from tamis.formats.iceberg.manifest_list import DATA, DELETES, read_manifest_list
+from tamis.formats.iceberg.manifests import live_manifests, read_data_files
+from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
+from tamis.formats.iceberg.unified import shown_values, unified_partitions
+from tamis.formats.iceberg.written import Written, written_fields
+from tamis.formats.scan import FileFormat, FileGroup, ReadField, Scan
+from tamis.sieve.order import Mask
+from tamis.sieve.outcome import Outcome
+from tamis.sieve.plan import ScanPlan
+
+if TYPE_CHECKING:
+    from tamis.formats.iceberg.table import IcebergTable
+
+__all__ = ["scan_plan"]
+
+FORMATS: Final[Mapping[str, FileFormat]] = {"parquet": "parquet", "orc": "orc", "avro": "avro"}
+
+
+def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
+    """What to read for a plan that was made of this table."""
+    outcomes = [outcome for outcome in plan.outcomes if outcome.kept.any()]
+    top = table.selection.schema.fields
+    fields = read_fields(table.selection.schema, table.metadata.schemas)
+    files = _files(table, outcomes)
+    if not outcomes:
+        return Scan(fields, files, ())
+    deletes = _deletes(table, outcomes)
+    hidden = () if deletes is None else tuple(read_field(one) for one in deletes.hidden)
+    wanted = (*fields, *hidden)
+    constants, uncertain = _constants(table, outcomes, wanted)
+    hidden_fields = () if deletes is None else deletes.hidden
+    written = written_fields(table.metadata, table.fetch, files, [*top, *hidden_fields])
+    groups = _groups(files, outcomes, wanted, uncertain, deletes, written)
+    scan = Scan(fields, files, tuple(groups), hidden, constants)
+    if deletes is None:
+        return scan
+    return replace(scan, positions=deletes.positions, vectors=deletes.vectors, equality=deletes.equality)
+
+
+def _taken(outcomes: Iterable[Outcome], column: str) -> pa.ChunkedArray:
+    """A column of all kept files; one of a batch, or of its extra ones."""
+    chunks = []
+    for outcome in outcomes:
+        array = outcome.batch.extra[column] if column in outcome.batch.extra else getattr(outcome.batch, column)
+        chunks.append(array.filter(pa.array(outcome.kept)))
+    return pa.chunked_array(chunks)
+
+
+def _files(table: IcebergTable, outcomes: Sequence[Outcome]) -> pa.Table:
+    """A row for each kept file, in the plan's order: path, size, spec_id, file_format, sequence_number, partition."""
+    partition = unified_partitions(table.metadata, outcomes)
+    if not outcomes:
+        names = {"path": pa.string(), "size": pa.int64(), "spec_id": pa.int32(), "file_format": pa.string()}
+        empty = pa.schema([*names.items(), ("sequence_number", pa.int64()), ("partition", partition.type)])
+        return empty.empty_table()
+    counts = [int(outcome.kept.sum()) for outcome in outcomes]
+    spec_ids = np.repeat([outcome.batch.spec_id or 0 for outcome in outcomes], counts).astype(np.int32)
+    return pa.table(
+        {
+            "path": _taken(outcomes, "path"),
+            "size": _taken(outcomes, "size"),
+            "spec_id": pa.array(spec_ids),
+            "file_format": pc.utf8_lower(_taken(outcomes, "file_format")),
+            "sequence_number": _taken(outcomes, "sequence_number").fill_null(0),
+            "partition": partition,
+        }
+    )
+
+
+def _deletes(table: IcebergTable, outcomes: Sequence[Outcome]) -> ScanDeletes | None:
+    counted = [outcome.batch.deletes for outcome in outcomes]
+    if all(counts is not None and not pc.sum(counts).as_py() for counts in counted):
+        return None
+    assert table.selection.snapshot is not None  # noqa: S101 - for the type checker: there are files
+    manifests = live_manifests(read_manifest_list(table.selection.snapshot, table.fetch), DELETES)
+    return deletes_of(table, table.delete_index(manifests), outcomes)
+
+
+def _constants(
+    table: IcebergTable, outcomes: Sequence[Outcome], wanted: Sequence[ReadField]
+) -> tuple[dict[str, pa.Array], dict[str, Mask]]:
+    """Identity partition values by column, and which files may lack that column.
+
+    An imported file has its partition values in its path alone. A file whose metrics count a column's NULLs, fewer
+    than rows, has it.
+    """
+    by_id = {field.id: field for field in wanted if not field.children}
+    total = sum(int(outcome.kept.sum()) for outcome in outcomes)
+    values: dict[str, list[pa.Array]] = {}
+    uncertain: dict[str, Mask] = {}
+    present: Mapping[int, pa.Array] | None = None
+    first = 0
+    for outcome in outcomes:
+        count = int(outcome.kept.sum())
+        for _place, source in _identities(table, outcome, by_id):
+            if present is None:
+                present = _present(table, outcomes, by_id)
+            field = by_id[source]
+            lacking = ~_in(_taken([outcome], "path"), present.get(source))
+            if lacking.any():
+                uncertain.setdefault(field.name, np.zeros(total, np.bool_))[first : first + count] = lacking
+        first += count
+    for name in uncertain:
+        field = next(one for one in wanted if one.name == name)
+        values[name] = [_values(table, outcome, field) for outcome in outcomes]
+    return {name: pa.chunked_array(parts).combine_chunks() for name, parts in values.items()}, uncertain
+
+
+def _identities(
+    table: IcebergTable, outcome: Outcome, by_id: Mapping[int | None, ReadField]
+) -> list[tuple[int, int]]:
+    """The identity fields of a batch's spec whose source is wanted: their places, and the sources."""
+    batch = outcome.batch
+    if batch.spec_id is None or batch.partition is None:
+        return []
+    spec = table.metadata.layout(batch.spec_id).spec
+    return [
+        (place, field.source)
+        for place, field in enumerate(spec.fields)
+        if field.transform.name == "identity" and isinstance(field.source, int) and field.source in by_id
+    ]
+
+
+def _values(table: IcebergTable, outcome: Outcome, field: ReadField) -> pa.Array:
+    """A file's partition value for a column, NULL where its spec has none."""
+    batch, kept = outcome.batch, pa.array(outcome.kept)
+    type_ = pa.string() if field.type == pa.uuid() else field.type
+    for place, source in _identities(table, outcome, {field.id: field}):
+        if source == field.id and batch.partition is not None:
+            return shown_values(batch.partition.field(place).filter(kept)).cast(type_)
+    return pa.nulls(int(outcome.kept.sum()), type_)
+
+
+def _present(
+    table: IcebergTable, outcomes: Sequence[Outcome], by_id: Mapping[int | None, ReadField]
+) -> Mapping[int, pa.Array]:
+    """For each identity source, the paths of files that surely have the column, by their metrics."""
+    specs = {outcome.batch.spec_id for outcome in outcomes}
+    sources = {source for outcome in outcomes for _, source in _identities(table, outcome, by_id)}
+    assert table.selection.snapshot is not None  # noqa: S101 - for the type checker: there are files
+    listed = live_manifests(read_manifest_list(table.selection.snapshot, table.fetch), DATA)
+    chosen = [one for one in listed if one.spec_id in specs]
+    wanted = {source: by_id[source].type for source in sources}
+    found: dict[int, list[pa.Array]] = {source: [] for source in sources}
+    for batch in read_data_files(table.metadata, chosen, table.fetch, wanted, cache=table.cache):
+        for source in sources:
+            stats = batch.stats.get(source)
+            if stats is not None and stats.null_count is not None:
+                found[source].append(batch.path.filter(pc.less(stats.null_count, batch.rows)))
+    return {source: pa.chunked_array(parts, pa.string()) for source, parts in found.items()}
+
+
+def _in(paths: pa.ChunkedArray, known: pa.Array | None) -> Mask:
+    if known is None:
+        return np.zeros(len(paths), np.bool_)
+    return np.asarray(pc.is_in(paths, known.combine_chunks()).to_numpy())
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What files must share to be read as one."""
+
+    file_format: FileFormat
+    written: int
+    constants: tuple[str, ...]
+    holds: bool
+    positions: bool
+    equality: bool
+    repeat: int
+    """How often the table has named the file before. Each time its rows count, and Spark lists a path once."""
+
+
+def _groups(
+    files: pa.Table,
+    outcomes: Sequence[Outcome],
+    wanted: tuple[ReadField, ...],
+    uncertain: Mapping[str, Mask],
+    deletes: ScanDeletes | None,
+    written: Written,
+) -> list[FileGroup]:
+    count = len(files)
+    holds = np.concatenate([outcome.holds[outcome.kept] for outcome in outcomes])
+    positions = np.zeros(count, np.bool_) if deletes is None else deletes.has_positions
+    equality = np.zeros(count, np.bool_) if deletes is None else deletes.has_equality
+    members: dict[_Kind, list[int]] = {}
+    formats = [_format(name, path) for name, path in _distinct_formats(files)]
+    codes = files["file_format"].combine_chunks().dictionary_encode().indices.to_numpy()
+    names = list(uncertain)
+    flags = np.stack([holds, positions, equality, *(uncertain[name] for name in names)])
+    columns = (_repeats(files["path"]), codes, written.kinds, *flags)
+    rows, inverse = np.unique(np.stack([np.asarray(one, np.int64) for one in columns]), axis=1, return_inverse=True)
+    order = _first_seen(inverse)
+    for kind in order:
+        repeat, code, way, hold, position, equal, *lacking = rows[:, kind].tolist()
+        constants = tuple(name for name, lacks in zip(names, lacking, strict=True) if lacks)
+        key = _Kind(formats[code], way, constants, bool(hold), bool(position), bool(equal), repeat)
+        members[key] = np.flatnonzero(inverse == kind).tolist()
+    return [
+        FileGroup(
+            kind.file_format,
+            np.array(numbers, np.int64),
+            written.ways[kind.written].fields or wanted,
+            kind.constants,
+            kind.holds,
+            kind.positions,
+            kind.equality,
+            written.ways[kind.written].options,
+        )
+        for kind, numbers in members.items()
+    ]
+
+
+def _repeats(paths: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """For each path how many equal ones come before it: nearly always none."""
+    found = np.zeros(len(paths), np.int64)
+    if pc.count_distinct(paths).as_py() < len(paths):
+        seen: dict[str, int] = {}
+        for place, path in enumerate(paths.to_pylist()):
+            found[place] = seen.get(path, 0)
+            seen[path] = seen.get(path, 0) + 1
+    return found
+
+
+def _first_seen(inverse: npt.NDArray[np.int64]) -> list[int]:
+    """The kinds in the order of their first file, so that the same plan is read in the same order."""
+    kinds, first = np.unique(inverse, return_index=True)
+    return [int(kinds[place]) for place in np.argsort(first, kind="stable")]
+
+
+def _distinct_formats(files: pa.Table) -> list[tuple[str, str]]:
+    """Each file format with one file that has it, in the order of dictionary encoding."""
+    encoded = files["file_format"].combine_chunks().dictionary_encode()
+    first = partial(pc.index, encoded.indices)
+    return [
+        (name, files["path"][first(code).as_py()].as_py()) for code, name in enumerate(encoded.dictionary.to_pylist())
+    ]
+
+
+def _format(name: str, path: str) -> FileFormat:
+    if name not in FORMATS:
+        raise UnsupportedFormatError(
+            f"{shown(path)} is a data file of format {name!r}; Parquet, ORC and Avro can be read.",
+            path=shown(path),
+            feature=name,
+        )
+    return FORMATS[name]

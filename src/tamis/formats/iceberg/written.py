@@ -1,0 +1,142 @@
+"""How the columns of a table are found in data files that Spark cannot read by field ids.
+
+Those are Parquet files without ids, which a name mapping explains, and all ORC and Avro files: their ids are in the
+file, but Spark's readers go by names. So each such file is asked what its columns are called, and files that call
+them alike are read together. Law: columns are tied by id; a name alone ties nothing but through the table's name mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy import typing as npt
+from pyarrow import types as pt
+
+from tamis.formats.errors import UnsupportedFormatError, shown, unreadable
+from tamis.formats.iceberg.catalogs import FileIOFetch
+from tamis.formats.iceberg.fields import read_field
+from tamis.formats.iceberg.locate import local_path
+from tamis.formats.iceberg.reading import Fetch, in_order, local_file
+from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, read_shape
+from tamis.formats.iceberg.types import Field
+from tamis.formats.scan import FileFormat, ReadField
+
+if TYPE_CHECKING:
+    from tamis.formats.iceberg.metadata import TableMetadata
+
+__all__ = ["BY_ID", "Way", "Written", "written_fields"]
+
+THREADS: Final = 16
+"""Files that are asked at a time: each answer is one or two small requests."""
+ABSENT: Final = "_tamis_absent_{}"
+"""A nested field that a file does not have, by a name that no file has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to find the columns: None for by field id, else each by its name; and what to tell the reader."""
+
+    fields: tuple[ReadField, ...] | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+
+BY_ID: Final = Way()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """For each file, one of a few ways to find the columns."""
+
+    kinds: npt.NDArray[np.int64]
+    ways: tuple[Way, ...]
+
+
+def written_fields(metadata: TableMetadata, fetch: Fetch, files: pa.Table, fields: Sequence[Field]) -> Written:
+    """How each of these files (their path and file_format) has the fields."""
+    formats = files["file_format"].to_pylist()
+    mapping = metadata.name_mapping
+    asked = [place for place, one in enumerate(formats) if one != "parquet" or mapping is not None]
+    kinds = np.zeros(len(files), np.int64)
+    if not asked:
+        return Written(kinds, (BY_ID,))
+    paths = files["path"].take(pa.array(asked)).to_pylist()
+
+    def ask(place: int) -> Shape:
+        with _opened(fetch, paths[place]) as stream:
+            return read_shape(stream, paths[place], formats[asked[place]])
+
+    ways: dict[Way, int] = {BY_ID: 0}
+    known: dict[tuple[str, Shape], Way] = {}
+    for place, shape in enumerate(in_order(ask, range(len(asked)), THREADS)):
+        key = (formats[asked[place]], shape)
+        if key not in known:
+            known[key] = _way(metadata, key[0], shape, fields, paths[place])
+        kinds[asked[place]] = ways.setdefault(known[key], len(ways))
+    return Written(kinds, tuple(ways))
+
+
+def _way(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field], path: str) -> Way:
+    if shape.has_ids:
+        if file_format == "parquet":
+            return BY_ID
+    elif metadata.name_mapping is not None:
+        try:
+            shape = named(shape, metadata.name_mapping)
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            raise unreadable(metadata.path, f"its name mapping is no name mapping ({error})") from error
+    else:
+        raise UnsupportedFormatError(
+            f"{shown(path)} carries no field ids, and the table has no name mapping: which column is which cannot be "
+            "known. Set the table property schema.name-mapping.default.",
+            path=shown(path),
+            feature="data files without field ids",
+        )
+    zoned = next((one for one in shape.walk() if one.zoned), None) if file_format == "orc" else None
+    if zoned is not None:
+        raise UnsupportedFormatError(
+            f"{shown(path)} is an ORC file with a time with a zone, {zoned.name!r}: Spark's ORC reader fails on such "
+            "files, whichever columns are read. Rewrite them as Parquet with the table's own engine.",
+            path=shown(path),
+            feature="ORC files with timestamptz",
+        )
+    options = (("avroSchema", avro_reader_schema(shape)),) if file_format == "avro" else ()
+    return Way(tuple(_found(read_field(one), shape.children) for one in fields), options)
+
+
+def _found(field: ReadField, shapes: Sequence[Shape]) -> ReadField:
+    """The field by the name that a file has for it; without one if the file does not have it."""
+    match = next((one for one in shapes if one.id is not None and one.id == field.id), None)
+    return replace(field, id=None, written_as=None if match is None else match.name, children=_inside(field, match))
+
+
+def _inside(field: ReadField, shape: Shape | None) -> tuple[ReadField, ...]:
+    inner = () if shape is None else shape.children
+    if pt.is_struct(field.type):
+        found = [_found(child, inner) for child in field.children]
+        return tuple(
+            one if one.written_as is not None else replace(one, written_as=ABSENT.format(child.id))
+            for one, child in zip(found, field.children, strict=True)
+        )
+    # The element of a list, the key and the value of a map stand where they stand.
+    below: list[Shape | None] = [*inner] if len(inner) == len(field.children) else [None] * len(field.children)
+    return tuple(
+        replace(child, id=None, children=_inside(child, one))
+        for child, one in zip(field.children, below, strict=True)
+    )
+
+
+def _opened(fetch: Fetch, location: str) -> BinaryIO:
+    if local_path(location) is not None:
+        try:
+            return Path(local_file(location)).open("rb")
+        except OSError as error:
+            raise unreadable(location, error.strerror or str(error)) from error
+    if isinstance(fetch, FileIOFetch):
+        return fetch.open(location)
+    return BytesIO(fetch(location))

@@ -1,0 +1,95 @@
+"""Join keys as they are given: names of columns, arrays, tables, dicts. What cannot be a key is refused by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+from numpy import typing as npt
+from pyarrow import types as pt
+
+from tamis.errors import FilterInputError
+from tamis.predicate.keys import has_order
+from tamis.sieve.joinkeys import plain
+
+__all__ = ["ColumnName", "KeyColumn", "KeyInput", "column_paths", "key_arrays"]
+
+ColumnName: TypeAlias = str | tuple[str, ...]
+"""`id`, `a.b` for a struct's field, with backticks where SQL needs them; or the parts of the path."""
+KeyColumn: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[Any] | npt.NDArray[Any]
+KeyInput: TypeAlias = pa.Table | pa.RecordBatch | Mapping[str, KeyColumn] | KeyColumn
+
+_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+
+
+def column_paths(columns: ColumnName | Sequence[ColumnName]) -> tuple[tuple[str, ...], ...]:
+    """The parts of each column's name; FilterInputError if there is none, or one is no name.
+
+    >>> column_paths("a.b"), column_paths(["`a.b`", ("a", "b")])
+    ((('a', 'b'),), (('a.b',), ('a', 'b')))
+    """
+    paths = tuple(_path(name) for name in ([columns] if isinstance(columns, str) else columns))
+    if not paths:
+        raise FilterInputError("a runtime filter needs at least one column. Name those that the join compares.")
+    return paths
+
+
+def key_arrays(names: Sequence[str], keys: KeyInput) -> list[pa.Array]:
+    """An array for each name, all of one length and of types that have an order."""
+    arrays = [_key_array(name, array) for name, array in zip(names, _arrays(names, keys), strict=True)]
+    if len({len(array) for array in arrays}) > 1:
+        lengths = {name: len(array) for name, array in zip(names, arrays, strict=True)}
+        raise FilterInputError(
+            f"the key columns have unequal lengths: {lengths}. A row of each makes one key.", lengths=lengths
+        )
+    return arrays
+
+
+def _path(name: ColumnName) -> tuple[str, ...]:
+    if not isinstance(name, str):
+        return tuple(name)
+    found = list(_PART.finditer(name))
+    if not found or ".".join(part.group() for part in found) != name:
+        raise FilterInputError(
+            f"{name!r} is no column name. Write a.b for a field, and `a b` in backticks.", name=name
+        )
+    return tuple(part.group(2) or part.group(1).replace("``", "`") for part in found)
+
+
+def _arrays(names: Sequence[str], keys: KeyInput) -> list[KeyColumn]:
+    if isinstance(keys, pa.RecordBatch):
+        keys = pa.Table.from_batches([keys])
+    if isinstance(keys, pa.Table):
+        keys = dict(zip(keys.column_names, keys.columns, strict=True))
+    if not isinstance(keys, Mapping):
+        if len(names) == 1:
+            return [keys]
+        raise FilterInputError(
+            f"the keys of {len(names)} columns came as one array. Pass a table or a dict of {len(names)} columns."
+        )
+    if all(name in keys for name in names):
+        return [keys[name] for name in names]
+    if len(keys) == len(names):
+        return list(keys.values())
+    raise FilterInputError(
+        f"the filter has {len(names)} columns ({', '.join(names)}), and the keys have {len(keys)} "
+        f"({', '.join(keys)}). Pass one key column for each.",
+        columns=tuple(names),
+        keys=tuple(keys),
+    )
+
+
+def _key_array(name: str, keys: KeyColumn) -> pa.Array:
+    try:
+        array = plain(keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise FilterInputError(f"the join keys of {name} are no Arrow array: {error}", column=name) from error
+    if not has_order(array.type) and not pt.is_null(array.type):
+        raise FilterInputError(
+            f"join keys of type {array.type} have no order, and cannot prune {name}. Leave that column out.",
+            column=name,
+            type=str(array.type),
+        )
+    return array

@@ -1,0 +1,176 @@
+"""Rows that are deleted, taken out of a DataFrame: by their place in a file, or by their values.
+
+Deletes become rows, and an anti join removes what they name. Few of them are broadcast, so that the data stays where
+it is; many are left to Spark, which then joins as it sees fit.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy import typing as npt
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from tamis.formats.errors import unreadable
+from tamis.formats.scan import EqualityDeletes, FileGroup, PositionDeletes, Scan, Vectors
+from tamis.spark.paths import quoted
+from tamis.spark.relation import relation
+from tamis.spark.types import plain_schema, read_schema, rebuilt
+
+__all__ = ["NUMBER", "POSITION", "equality_lookup", "small_frame", "without_equal", "without_positions"]
+
+NUMBER: Final = "_tamis_number"
+"""The number of a row's file in the scan."""
+POSITION: Final = "_tamis_position"
+SEQUENCE: Final = "_tamis_sequence"
+SCOPE: Final = "_tamis_scope_{}"
+"""The scope of a row's file, for each part of the equality deletes."""
+
+MOST_BROADCAST: Final = 1_000_000
+"""Deleted rows up to which they are broadcast: as many positions take some 50 MB on each executor."""
+MOST_LOCAL: Final = 1_000_000
+"""Deleted rows up to which vectors are decoded here; beyond it, on the executors."""
+
+_DATA: Final = "_tamis_data"
+_DELETE: Final = "_tamis_delete"
+_URI: Final = "_tamis_uri"
+Numbers = npt.NDArray[np.int64]
+
+
+def small_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame of a few values that are known here."""
+    return spark.createDataFrame(table, plain_schema(table.schema))
+
+
+def without_positions(spark: SparkSession, scan: Scan, group: FileGroup, frame: DataFrame) -> DataFrame:
+    """The rows of a frame with NUMBER and POSITION that no position delete or vector of the group names."""
+    parts, rows = [], 0
+    if scan.positions is not None:
+        parts += _from_files(spark, scan, scan.positions, group.numbers)
+        rows += scan.positions.rows
+    if scan.vectors is not None:
+        parts += _from_vectors(spark, scan.vectors, group.numbers)
+        rows += scan.vectors.rows
+    if not parts:
+        return frame.drop(NUMBER, POSITION)
+    deleted = _sized(reduce(lambda left, right: left.union(right), parts), rows)
+    same = (f.col(NUMBER) == f.col(_DATA)) & (f.col(POSITION) == f.col(_DELETE))
+    return frame.join(deleted, same, "left_anti").drop(NUMBER, POSITION)
+
+
+def _sized(deleted: DataFrame, rows: int) -> DataFrame:
+    return f.broadcast(deleted) if rows <= MOST_BROADCAST else deleted
+
+
+def _from_files(spark: SparkSession, scan: Scan, positions: PositionDeletes, numbers: Numbers) -> list[DataFrame]:
+    """(number, position) of the rows that position delete files name, each for the data that it applies to."""
+    schema = StructType([StructField("file_path", StringType()), StructField("pos", LongType())])
+    mine = np.isin(positions.data, numbers)
+    data, delete = positions.data[mine], positions.delete[mine]
+    formats = positions.files["file_format"].combine_chunks().take(pa.array(delete)).to_numpy(zero_copy_only=False)
+    frames = []
+    for kind in dict.fromkeys(formats.tolist()):
+        chosen = formats == kind
+        used, places = np.unique(delete[chosen], return_inverse=True)
+        paths = positions.files["path"].take(pa.array(used)).to_pylist()
+        found = relation(spark, kind, schema, paths)
+        uris = found.uris()
+        pairs = pa.table(
+            {
+                _URI: pa.array([uris[path] for path in paths]).take(pa.array(places)),
+                "file_path": scan.files["path"].take(pa.array(data[chosen])).combine_chunks(),
+                _DATA: data[chosen],
+            }
+        )
+        rows = found.frame.select("file_path", f.col("pos").alias(_DELETE), found.file.alias(_URI))
+        frames.append(rows.join(f.broadcast(small_frame(spark, pairs)), [_URI, "file_path"]).select(_DATA, _DELETE))
+    return frames
+
+
+def _from_vectors(spark: SparkSession, vectors: Vectors, numbers: Numbers) -> list[DataFrame]:
+    mine = np.flatnonzero(np.isin(vectors.data, numbers))
+    if not len(mine):
+        return []
+    if vectors.rows > MOST_LOCAL:
+        from tamis.spark.vectors import decoded_on_executors
+
+        return [decoded_on_executors(spark, vectors, mine, (_DATA, _DELETE))]
+    files: dict[str, bytes] = {}
+    data, deleted = [], []
+    for place in mine.tolist():
+        location = vectors.location[place]
+        if location not in files:
+            files[location] = vectors.fetch(location)
+        start = int(vectors.offset[place])
+        try:
+            found = vectors.decode(files[location][start : start + int(vectors.length[place])])
+        except ValueError as error:
+            raise unreadable(location, str(error), start) from error
+        data.append(np.full(len(found), vectors.data[place]))
+        deleted.append(found)
+    return [small_frame(spark, pa.table({_DATA: np.concatenate(data), _DELETE: np.concatenate(deleted)}))]
+
+
+def equality_lookup(scan: Scan, numbers: Numbers) -> dict[str, pa.Array]:
+    """The sequence number and the scopes of these files; a file that a part does not concern has no scope in it."""
+    found: dict[str, pa.Array] = {}
+    sequence = np.zeros(len(numbers), np.int64)
+    for place, part in enumerate(scan.equality):
+        known = part.data["number"].to_numpy()
+        at = np.clip(np.searchsorted(known, numbers), 0, max(len(known) - 1, 0))
+        concerned = known[at] == numbers
+        sequence = np.where(concerned, part.data["sequence"].to_numpy()[at], sequence)
+        found[SCOPE.format(place)] = pa.array(part.data["scope"].to_numpy()[at], mask=~concerned)
+    found[SEQUENCE] = pa.array(sequence)
+    return found
+
+
+def without_equal(spark: SparkSession, scan: Scan, frame: DataFrame) -> DataFrame:
+    """The rows of a frame with SEQUENCE and SCOPEs that no younger delete of their scope equals."""
+    for place, part in enumerate(scan.equality):
+        deleted = _values(spark, part)
+        scope = SCOPE.format(place)
+        same = (f.col(scope) == f.col(_DATA)) & (f.col(SEQUENCE) < f.col(_DELETE))
+        for number, path in enumerate(part.columns):
+            same = same & _field(path).eqNullSafe(f.col(_value(number)))
+        frame = frame.join(_sized(deleted, part.rows), same, "left_anti").drop(scope)
+    return frame.drop(SEQUENCE)
+
+
+def _values(spark: SparkSession, part: EqualityDeletes) -> DataFrame:
+    """A row for each deleted value of a scope: the values, the scope, and the youngest delete's sequence number."""
+    frames = []
+    formats = part.files["file_format"].to_pylist()
+    for kind in dict.fromkeys(formats):
+        files = part.files.filter(pa.array([one == kind for one in formats]))
+        paths = files["path"].to_pylist()
+        found = relation(spark, kind, read_schema(part.fields, [field.name for field in part.fields]), paths)
+        uris = found.uris()
+        known = pa.table(
+            {_URI: pa.array([uris[path] for path in paths]), _DATA: files["scope"], _DELETE: files["sequence"]}
+        )
+        columns = [rebuilt(f.col(quoted(field.name)), field).alias(field.name) for field in part.fields]
+        rows = found.frame.select(*columns, found.file.alias(_URI))
+        frames.append(rows.join(f.broadcast(small_frame(spark, known)), _URI))
+    united = reduce(lambda left, right: left.union(right), frames)
+    keys = [_written(part, number).alias(_value(number)) for number in range(len(part.columns))]
+    youngest = united.select(*keys, _DATA, _DELETE).groupBy(*map(_value, range(len(keys))), _DATA)
+    return youngest.agg(f.max(_DELETE).alias(_DELETE))
+
+
+def _written(part: EqualityDeletes, number: int) -> Column:
+    """A deleted value, by its path in the delete file: the same as in the table, but for a hidden column's name."""
+    return _field(part.written[number])
+
+
+def _value(number: int) -> str:
+    return f"_tamis_value_{number}"
+
+
+def _field(path: tuple[str, ...]) -> Column:
+    return reduce(lambda column, name: column.getField(name), path[1:], f.col(quoted(path[0])))

@@ -1,0 +1,178 @@
+"""A table joined with a DataFrame whose keys prune the table's files: collect, plan, read, join.
+
+Law: the result is that of Spark's own join with every row of the table. A side whose rows are wanted without a match
+is never pruned, and then no key is collected either. Where keys cannot prune (their types do not compare exactly with
+the table's, or have no order) that is found out from the schemas, before any job, and noted in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types as pt
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, functions
+
+from tamis.errors import FilterInputError, TamisError
+from tamis.formats import FormatTable
+from tamis.predicate.schema import Column
+from tamis.sieve.joinkeys import convert
+from tamis.sieve.keyinput import column_paths
+from tamis.sieve.partitions import PartitionSpec
+from tamis.sieve.runtime import MAX_KEYS, RuntimeFilter
+from tamis.spark.keys import collect, key_types, quoted, require_columns
+from tamis.spark.session import checked
+
+__all__ = ["Join", "JoinError", "KeyOptions", "is_case_sensitive", "join_keys", "joined"]
+
+CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
+HOWS: Final = {
+    "inner": "inner",
+    **dict.fromkeys(("left", "leftouter"), "left"),
+    **dict.fromkeys(("right", "rightouter"), "right"),
+    **dict.fromkeys(("full", "outer", "fullouter"), "full"),
+    **dict.fromkeys(("semi", "leftsemi"), "semi"),
+    **dict.fromkeys(("anti", "leftanti"), "anti"),
+}
+"""Spark's words for a join, without underscores."""
+PRESERVED: Final = frozenset({"left", "full", "anti"})
+"""Joins that keep rows of the table without a match."""
+
+
+class JoinError(TamisError):
+    """A join that tamis does not do, or that names columns which are not there. Facts: how, or columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOptions:
+    """How the keys of a join are collected."""
+
+    max_keys: int = MAX_KEYS
+    """Most distinct keys to list; beyond it only their range is used."""
+    bloom: bool | None = None
+    """Whether more keys than that are put into a bloom filter; None: if a partition of the table can be asked so."""
+    pin: bool = True
+    """Whether the other side is materialised, so that it cannot change between collecting and joining."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What is joined by what, checked: pairs of a column of the table and one of the other side."""
+
+    columns: tuple[tuple[str, ...], ...]
+    others: tuple[str, ...]
+    """As Spark reads them, with backticks where they need them."""
+    how: str
+    null_safe: bool
+    named: bool
+    """The keys have the same name on both sides, and stand in the result once."""
+
+    @classmethod
+    def of(cls, on: str | Sequence[str] | Mapping[str, str], how: str, *, null_safe: bool) -> Join:
+        """The join that a user names as in Spark; JoinError for a kind of join that there is not."""
+        kind = HOWS.get(how.lower().replace("_", ""))
+        if kind is None:
+            why = "a cross join has no keys to prune by" if how.lower() == "cross" else "Spark knows no such join"
+            raise JoinError(f"cannot join by how={how!r}: {why}. Use one of {', '.join(HOWS)}.", how=how)
+        if isinstance(on, Mapping):
+            return cls(column_paths(list(on)), tuple(on.values()), kind, null_safe, named=False)
+        names = [on] if isinstance(on, str) else list(on)
+        paths = column_paths([(name,) for name in names])
+        return cls(paths, tuple(map(quoted, names)), kind, null_safe, named=True)
+
+
+def join_keys(
+    table: FormatTable, other: DataFrame, join: Join, options: KeyOptions
+) -> tuple[RuntimeFilter | None, str | None]:
+    """The keys of the other side if they can prune the table; else None, and why not."""
+    sensitive = is_case_sensitive(other)
+    columns = [table.schema.find(path, case_sensitive=sensitive) for path in join.columns]
+    require_columns(other, join.others)
+    if join.how in PRESERVED:
+        return None, f"no join keys were collected: a {join.how} join keeps rows of the table that have no match"
+    try:
+        types = key_types(other, join.others)
+    except FilterInputError as error:
+        return None, f"no join keys were collected: {error}"
+    reasons = [convert(pa.array([], type_), column.type) for type_, column in zip(types, columns, strict=True)]
+    if all(isinstance(reason, str) for reason in reasons):
+        said = "; ".join(f"{column.name}: {why}" for column, why in zip(columns, reasons, strict=True))
+        return None, f"no join keys were collected, for they cannot prune: {said}"
+    bloom = options.bloom
+    if bloom is None:
+        bloom = len(columns) == 1 and may_look_up(table.specs, columns[0])
+    try:
+        keys = collect(
+            other,
+            join.others,
+            names=join.columns,
+            max_keys=options.max_keys,
+            null_safe=join.null_safe,
+            with_bloom=bloom,
+            pin=options.pin,
+        )
+    except FilterInputError as error:
+        return None, f"the join keys cannot prune: {error}"
+    return keys, None
+
+
+def is_case_sensitive(df: DataFrame) -> bool:
+    """Whether the session tells `id` from `ID`."""
+    return checked(df.sparkSession).conf.get(CASE_SENSITIVE, "false") == "true"
+
+
+def may_look_up(specs: Sequence[PartitionSpec], column: Column) -> bool:
+    """Whether some partition of the table says so much of the column that a bloom filter can be asked about it."""
+    listable = {"identity", "truncate", *(("year", "month", "day") if pt.is_date32(column.type) else ())}
+    return any(
+        field.source == column.id and field.transform.name in listable for spec in specs for field in spec.fields
+    )
+
+
+def joined(table: DataFrame, other: DataFrame, join: Join) -> DataFrame:
+    """The join of the rows, with the columns that Spark's own join gives."""
+    if join.named and not join.null_safe:
+        return table.join(other, [path[0] for path in join.columns], join.how)
+    if not join.named:
+        return table.join(other, _condition(table, other, join.others, join), join.how)
+    # Spark has no `using` that compares by <=>: its columns are put together here, under names that cannot clash.
+    places = [f"_{place}" for place in range(len(other.columns))]
+    renamed = other.toDF(*places)
+    keys = [_place(other, path[0]) for path in join.columns]
+    found = table.join(renamed, _condition(table, renamed, [places[key] for key in keys], join), join.how)
+    return found.select(*_using(table, renamed, other.columns, keys, join))
+
+
+def _using(
+    table: DataFrame, renamed: DataFrame, names: Sequence[str], keys: Sequence[int], join: Join
+) -> list[SparkColumn]:
+    """The keys once, then the rest of either side."""
+    mine = [_place(table, path[0]) for path in join.columns]
+    selected = []
+    for left, right in zip(mine, keys, strict=True):
+        left_key, right_key = table[quoted(table.columns[left])], renamed[renamed.columns[right]].alias(names[right])
+        if join.how == "full":
+            left_key = functions.coalesce(left_key, right_key).alias(table.columns[left])
+        selected.append(right_key if join.how == "right" else left_key)
+    selected += [table[quoted(name)] for place, name in enumerate(table.columns) if place not in mine]
+    if join.how not in {"semi", "anti"}:
+        rest = [(place, name) for place, name in enumerate(names) if place not in keys]
+        selected += [renamed[renamed.columns[place]].alias(name) for place, name in rest]
+    return selected
+
+
+def _condition(table: DataFrame, other: DataFrame, others: Sequence[str], join: Join) -> SparkColumn:
+    pairs = [
+        (table[".".join(map(quoted, path))], other[name]) for path, name in zip(join.columns, others, strict=True)
+    ]
+    return reduce(lambda one, two: one & two, [a.eqNullSafe(b) if join.null_safe else a == b for a, b in pairs])
+
+
+def _place(df: DataFrame, name: str) -> int:
+    """Where a column stands; as it is spelt if that is there, else whatever its capitals."""
+    names = df.columns
+    return names.index(name) if name in names else [one.lower() for one in names].index(name.lower())

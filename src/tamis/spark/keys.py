@@ -1,0 +1,228 @@
+"""A join's keys, collected from the DataFrame that the table will be joined with.
+
+The common build side is small. So the first job takes its key columns as they are, one row more than keys are
+allowed: if that is all of them, it is done, without making them distinct and without a Python worker, whose start
+alone takes longer. If there are more rows, they are made distinct, unless those at hand show already that the keys
+are too many; then another job asks for their range, and one in Python makes a bloom filter.
+
+Law: every key of the pinned build side is in the filter. The build side is pinned by an eager localCheckpoint: the
+executors keep its rows, and a job for which they are lost fails, instead of computing others. (Eager or not takes the
+same time; but a lazy one leaves rows that can be computed again, where the first job finds that there are none.)
+Spark keeps its size estimate, so it is broadcast as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Final
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, functions
+from pyspark.sql.types import DataType, DecimalType
+
+from tamis.errors import FilterInputError
+from tamis.sieve.bloom import Bloom
+from tamis.sieve.bloomwork import bloom_part, merged
+from tamis.sieve.keyinput import ColumnName, column_paths
+from tamis.sieve.runtime import MAX_KEYS, Collected, RuntimeFilter
+from tamis.spark.session import checked
+from tamis.spark.shipping import explained, on_executors
+
+__all__ = ["collect", "key_types", "quoted", "require_columns"]
+
+MAX_BLOOM_KEYS: Final = 4_000_000
+"""Most keys to make a bloom filter of: 5 MB from each task. As Spark's own runtime bloom filter has it."""
+BLOOM_TASKS: Final = 32
+"""Most tasks that make one, so that the driver merges no more than 160 MB."""
+BINARY_COLLATION: Final = "UTF8_BINARY"
+
+_TYPES: Final = {
+    "void": pa.null(),
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "char": pa.string(),
+    "varchar": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "time": pa.time64("ns"),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+
+def collect(
+    df: DataFrame,
+    columns: str | Sequence[str],
+    *,
+    names: ColumnName | Sequence[ColumnName] | None = None,
+    max_keys: int = MAX_KEYS,
+    null_safe: bool = False,
+    with_bloom: bool = True,
+    pin: bool = True,
+) -> RuntimeFilter:
+    """The filter, with the build side that it was collected from: see RuntimeFilter.from_dataframe."""
+    start = perf_counter()
+    checked(df.sparkSession)
+    wanted = [columns] if isinstance(columns, str) else list(columns)
+    if names is None:
+        names = [tuple(path) for path in column_paths(wanted)]
+    paths = column_paths(names)
+    _check(df, wanted, paths, max_keys)
+    require_columns(df, wanted)
+    types = key_types(df, wanted)
+    side = df.localCheckpoint(eager=True) if pin else df
+    keys = _key_columns(side, wanted, null_safe=null_safe)
+    found = _listed(keys, max_keys)
+    if found is not None:
+        listed = RuntimeFilter.of(paths, _plain(found, types, wanted), null_safe=null_safe)
+        runtime, count = listed, listed.keys or 0
+    else:
+        runtime, count = _summary(keys, paths, types, wanted, null_safe=null_safe, with_bloom=with_bloom)
+    collected = Collected(count, found is not None, perf_counter() - start)
+    return replace(runtime, collected=collected, dataframe=side)
+
+
+def require_columns(df: DataFrame, columns: Sequence[str]) -> None:
+    """FilterInputError if the DataFrame lacks one of the columns, or has several of the name."""
+    try:
+        df.select(*columns).schema  # noqa: B018 - Spark Connect resolves names when it is asked
+    except AnalysisException as error:
+        raise FilterInputError(
+            f"the DataFrame has no such key columns, or not just one of each: {', '.join(columns)}. "
+            f"It has {', '.join(df.columns)}.",
+            columns=tuple(columns),
+        ) from error
+
+
+def key_types(df: DataFrame, columns: Sequence[str]) -> list[pa.DataType]:
+    """The types of key columns as Arrow has them; FilterInputError for one that has no keys."""
+    fields = df.select(*columns).schema.fields
+    return [_arrow_type(name, field.dataType) for name, field in zip(columns, fields, strict=True)]
+
+
+def quoted(name: str) -> str:
+    """The name of one column for Spark, whatever characters it has.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _check(df: DataFrame, columns: Sequence[str], paths: Sequence[tuple[str, ...]], max_keys: int) -> None:
+    if len(columns) != len(paths):
+        raise FilterInputError(
+            f"{len(columns)} key columns ({', '.join(columns)}) are to be compared with {len(paths)} columns of the "
+            f"table ({', '.join('.'.join(path) for path in paths)}). Name as many of each.",
+            columns=tuple(columns),
+            names=tuple(paths),
+        )
+    if max_keys < 0:
+        raise FilterInputError(f"max_keys is {max_keys}: give 0 or more.", max_keys=max_keys)
+    if df.isStreaming:
+        raise FilterInputError("a stream has no last key: join with a DataFrame that is no stream.")
+
+
+def _arrow_type(name: str, type_: DataType) -> pa.DataType:
+    kind = type_.typeName()
+    collation = getattr(type_, "collation", BINARY_COLLATION)
+    if collation != BINARY_COLLATION:
+        raise FilterInputError(
+            f"the keys in {name} are compared by the collation {collation}, by which unequal texts may match: they "
+            f"cannot prune. Leave {name} out, or join by `{name} collate {BINARY_COLLATION}`.",
+            column=name,
+            type=type_.simpleString(),
+        )
+    if isinstance(type_, DecimalType):
+        return pa.decimal128(type_.precision, type_.scale)
+    found = _TYPES.get(kind.partition("(")[0])
+    if found is None:
+        raise FilterInputError(
+            f"join keys of type {type_.simpleString()} have no order, and cannot prune. Leave {name} out.",
+            column=name,
+            type=type_.simpleString(),
+        )
+    return found
+
+
+def _key_columns(df: DataFrame, columns: Sequence[str], *, null_safe: bool) -> DataFrame:
+    keys = df.select(*(functions.col(name).alias(f"k{place}") for place, name in enumerate(columns)))
+    for name in [] if null_safe else keys.columns:
+        keys = keys.where(functions.col(name).isNotNull())  # not dropna, which takes NaN for missing
+    return keys
+
+
+def _listed(keys: DataFrame, max_keys: int) -> pa.Table | None:
+    """Every key, perhaps repeated; None if there are more than max_keys."""
+    found = keys.limit(max_keys + 1).toArrow()
+    if found.num_rows <= max_keys:
+        return found
+    if found.group_by(found.column_names).aggregate([]).num_rows <= max_keys:
+        found = keys.distinct().limit(max_keys + 1).toArrow()
+    return found if found.num_rows <= max_keys else None
+
+
+def _summary(
+    keys: DataFrame,
+    paths: tuple[tuple[str, ...], ...],
+    types: Sequence[pa.DataType],
+    columns: Sequence[str],
+    *,
+    null_safe: bool,
+    with_bloom: bool,
+) -> tuple[RuntimeFilter, int]:
+    """A range for each column, for a single one a bloom filter too, and about how many keys there are."""
+    names = keys.columns
+    ends = [end(name).alias(f"{end.__name__}_{name}") for name in names for end in (functions.min, functions.max)]
+    every = functions.col(names[0]) if len(names) == 1 else functions.struct(*names)
+    found = keys.agg(*ends, functions.approx_count_distinct(every).alias("keys")).toArrow()
+    count = int(found.column("keys")[0].as_py())
+    plain = _plain(
+        found.drop_columns(["keys"]), [type_ for type_ in types for _ in "<>"], [c for c in columns for _ in "<>"]
+    )
+    values = [column[0] for column in plain.columns]
+    ranges = list(zip(values[::2], values[1::2], strict=True))
+    if not with_bloom or len(names) > 1 or count > MAX_BLOOM_KEYS:
+        return RuntimeFilter.of_ranges(paths, ranges, null_safe=null_safe), count
+    bloom = _bloom(keys, types[0], count)
+    low, high = ranges[0]
+    return RuntimeFilter.of_bloom(paths[0], bloom, low, high, type=types[0], null_safe=null_safe), count
+
+
+def _bloom(keys: DataFrame, type_: pa.DataType, count: int) -> Bloom:
+    try:
+        work = on_executors(keys.sparkSession, bloom_part, type_, count)
+        parts = keys.coalesce(BLOOM_TASKS).mapInArrow(work, "bloom binary").toArrow()
+    except Exception as error:
+        raise explained(error) from error
+    return merged(parts.column("bloom").to_pylist(), type_, count)
+
+
+def _plain(found: pa.Table, types: Sequence[pa.DataType], columns: Sequence[str]) -> pa.Table:
+    """The same values in types without a session's time zone; texts that are none are refused."""
+    arrays = []
+    for array, type_, name in zip(found.columns, types, columns, strict=True):
+        if type_ == pa.string():
+            _check_text(array, name)
+        arrays.append(array.cast(type_))
+    return pa.Table.from_arrays(arrays, names=found.column_names)
+
+
+def _check_text(array: pa.ChunkedArray, name: str) -> None:
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise FilterInputError(
+            f"the keys in {name} are not all UTF-8 text, and cannot prune: {error}. Join by cast({name} as binary), "
+            "or repair them with validate_utf8.",
+            column=name,
+        ) from error

@@ -1,0 +1,277 @@
+"""A plan becomes a DataFrame: the kept files through Spark's own readers, deletes applied, then the row filter.
+
+Law: exactly the live rows that match. Column pruning and filter push-down stay Spark's: what is built here is plain
+relations, projections, joins and filters. A file pays for what it has alone: one without deletes joins nothing, and
+one of which every row matches is not filtered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from tamis.errors import BindError
+from tamis.formats import FormatTable
+from tamis.formats.errors import shown
+from tamis.formats.scan import FileGroup, ReadField, Scan
+from tamis.sieve.plan import ScanPlan
+from tamis.spark import deletes
+from tamis.spark.errors import TimeZoneError, UnreadableColumnError, UnreadableFileError
+from tamis.spark.paths import quoted
+from tamis.spark.relation import Relation, relation
+from tamis.spark.session import prepared, session_zone
+from tamis.spark.sharing import shared, taken
+from tamis.spark.types import has_naive_time, literal, output_type, read_schema, readable, rebuilt, unreadable_column
+
+__all__ = ["METADATA_COLUMNS", "read_plan"]
+
+METADATA_COLUMNS: Final = ("_file", "_pos", "_spec_id", "_partition")
+FILE: Final = "_tamis_file"
+_URI: Final = "_tamis_uri"
+CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
+OTHER_NAME: Final = "_tamis_column_{}"
+"""What no file calls a column, by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is asked of a scan."""
+
+    spark: SparkSession
+    scan: Scan
+    columns: tuple[str, ...]
+    metadata_columns: tuple[str, ...]
+    needed: frozenset[str]
+    """Columns to offer: all but those that nobody wants and Spark cannot read. Which are read is Spark's to find."""
+    sql: str
+
+
+def read_plan(
+    plan: ScanPlan,
+    source: FormatTable,
+    spark: SparkSession,
+    *,
+    columns: Sequence[str] | None = None,
+    metadata_columns: Sequence[str] = (),
+) -> DataFrame:
+    """The rows that match, with the table's columns or those that are named, then the metadata columns."""
+    _check_zone(plan, spark)
+    prepared(spark)
+    scan = source.scan(plan)
+    chosen = _chosen(scan, columns)
+    _check_metadata_columns(metadata_columns)
+    needed = _needed(scan, chosen, plan, spark)
+    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, plan.sieve.predicate.sql)
+    frames = [_frame(reading, group) for group in scan.groups]
+    if not frames:
+        return _empty(reading)
+    return reduce(lambda left, right: left.union(right), frames)
+
+
+def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
+    """The rows of one group."""
+    scan = reading.scan
+    paths = scan.files["path"].take(pa.array(group.numbers)).to_pylist()
+    fields = [field for field in group.fields if field.name in reading.needed]
+    if group.file_format == "orc":
+        fields = _in_orc(reading, fields)
+    in_files = [field for field in fields if _in_files(field, group)]
+    read, places = shared(in_files)
+    names = _distinct_names(read)
+    found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
+    read_as = {
+        field.name: taken(f.col(quoted(field.written_as or names[place])), read[place], field)
+        for field, place in zip(in_files, places, strict=True)
+    }
+    looked_up = _lookup(reading, group)
+    frame = found.frame
+    hidden = _hidden_columns(reading, group, found, paths, looked_up)
+    columns = [
+        read_as.get(field.name, _absent(field)).alias(field.name, metadata={})
+        for field in fields
+        if field.name not in group.constants
+    ]
+    frame = frame.select(*columns, *hidden)
+    if looked_up:
+        frame = _with_lookup(reading, found, frame, looked_up)
+    if group.positions:
+        frame = deletes.without_positions(reading.spark, scan, group, frame)
+    if group.equality:
+        frame = deletes.without_equal(reading.spark, scan, frame)
+    if not group.holds:
+        frame = frame.filter(f.expr(reading.sql))
+    return frame.select(*(f.col(quoted(name)) for name in (*reading.columns, *reading.metadata_columns)))
+
+
+def _in_orc(reading: _Reading, fields: Sequence[ReadField]) -> list[ReadField]:
+    """What Spark reads from ORC files; UnreadableColumnError for a wanted column that it does not."""
+    for field in fields:
+        if field.name in reading.columns and has_naive_time(field):
+            raise unreadable_column(field.name, field.described, " from ORC files")
+    return [field for field in fields if not has_naive_time(field)]
+
+
+def _in_files(field: ReadField, group: FileGroup) -> bool:
+    return field.name not in group.constants and (field.id is not None or field.written_as is not None)
+
+
+def _absent(field: ReadField) -> Column:
+    """A column that files found by name do not have."""
+    if field.default is None:
+        return f.lit(None).cast(output_type(field))
+    return rebuilt(f.expr(literal(field.default)), field).cast(output_type(field))
+
+
+def _lookup(reading: _Reading, group: FileGroup) -> dict[str, pa.Array]:
+    """What rows of the group have to know of their file: a value for each of the group's files, by column."""
+    scan, taken = reading.scan, pa.array(group.numbers)
+    constants = [name for name in group.constants if name in reading.needed]
+    found: dict[str, pa.Array] = {name: scan.constants[name].take(taken) for name in constants}
+    for name, column in (("_file", "path"), ("_spec_id", "spec_id"), ("_partition", "partition")):
+        if name in reading.metadata_columns:
+            found[name] = scan.files[column].take(taken).combine_chunks()
+    if "_partition" in found and not found["_partition"].type.num_fields:
+        del found["_partition"]  # an unpartitioned table: the same empty struct everywhere
+    if group.positions:
+        found[deletes.NUMBER] = taken
+    if group.equality:
+        found |= deletes.equality_lookup(scan, group.numbers)
+    return found
+
+
+def _hidden_columns(
+    reading: _Reading, group: FileGroup, found: Relation, paths: Sequence[str], looked_up: Mapping[str, pa.Array]
+) -> list[Column]:
+    hidden = []
+    if looked_up:
+        hidden.append(found.file.alias(FILE))
+    asked = "_pos" in reading.metadata_columns
+    if asked or group.positions:
+        if group.file_format != "parquet":
+            what = "its rows' positions are asked for" if asked else "it has position deletes"
+            raise UnreadableFileError(
+                f"{shown(paths[0])} is an {group.file_format.upper()} file and {what}: Spark knows the place of a row "
+                "in Parquet files alone. Rewrite such files as Parquet with the table's own engine.",
+                path=shown(paths[0]),
+                reason="no row positions",
+            )
+        hidden.append(found.position.alias(deletes.POSITION))
+    if asked:
+        hidden.append(found.position.alias("_pos"))
+    if "_partition" in reading.metadata_columns and "_partition" not in looked_up:
+        hidden.append(f.lit(None).cast(t.StructType()).alias("_partition"))  # as the connector shows no partition
+    return hidden
+
+
+def _with_lookup(
+    reading: _Reading, found: Relation, frame: DataFrame, looked_up: Mapping[str, pa.Array]
+) -> DataFrame:
+    """The rows, with what they have to know of their file. A file that is not found fails: its rows are not lost."""
+    uris = found.uris()
+    columns = {_URI: pa.array([uris[path] for path in found.paths]), **looked_up}
+    files = deletes.small_frame(reading.spark, pa.table(columns))
+    joined = frame.join(f.broadcast(files), f.col(FILE) == f.col(_URI), "left")
+    unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), f.col(FILE)))
+    known = {name: f.when(f.col(_URI).isNull(), unknown).otherwise(f.col(quoted(name))) for name in looked_up}
+    return joined.withColumns(known).drop(FILE, _URI)
+
+
+def _chosen(scan: Scan, columns: Sequence[str] | None) -> tuple[str, ...]:
+    names = tuple(field.name for field in scan.fields)
+    if columns is None:
+        return names
+    if isinstance(columns, str):
+        columns = (columns,)
+    found = []
+    for name in columns:
+        same = [one for one in names if one == name] or [one for one in names if one.lower() == name.lower()]
+        if len(same) != 1:
+            raise BindError(
+                f"the table has no column {name!r}. Its columns: {', '.join(names)}.", column=name, known=names
+            )
+        found.append(same[0])
+    return tuple(found)
+
+
+def _needed(scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSession) -> frozenset[str]:
+    """The columns to offer: all but those that nobody asked for and Spark cannot read, or cannot tell from others."""
+    filtered = {column.path[0] for column in plan.sieve.predicate.columns} if _filters(scan) else set()
+    compared = {path[0] for part in scan.equality for path in part.columns}
+    asked = {*chosen, *filtered, *compared}
+    for field in (*scan.fields, *scan.hidden):
+        if field.name in asked:
+            output_type(field)  # UnreadableColumnError, which names it
+    sensitive = spark.conf.get(CASE_SENSITIVE, "false") == "true"
+    alike = Counter(field.name if sensitive else field.name.lower() for field in scan.fields)
+    twice = {field.name for field in scan.fields if alike[field.name if sensitive else field.name.lower()] > 1}
+    for name in chosen if twice else ():
+        others = [one for one in asked if one != name and one.lower() == name.lower()]
+        if name in twice and others:
+            raise UnreadableColumnError(
+                f"columns {name!r} and {others[0]!r} differ in case alone, which this session ignores. "
+                f"Set {CASE_SENSITIVE}=true, or name the columns to read: plan.read(spark, columns=[...]).",
+                column=name,
+                type="",
+            )
+    fields = [field for field in (*scan.fields, *scan.hidden) if field.name in asked or field.name not in twice]
+    return frozenset(field.name for field in fields if field.name in asked or readable(field))
+
+
+def _filters(scan: Scan) -> bool:
+    return not all(group.holds for group in scan.groups)
+
+
+def _check_metadata_columns(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in METADATA_COLUMNS:
+            known = ", ".join(METADATA_COLUMNS)
+            raise BindError(f"there is no metadata column {name!r}; there are {known}.", column=name, known=known)
+
+
+def _check_zone(plan: ScanPlan, spark: SparkSession) -> None:
+    """A plan for one time zone must not be filtered in another: files that match there may have been pruned here."""
+    predicate, zone = plan.sieve.predicate, session_zone(spark)
+    if predicate.zone_dependent and predicate.time_zone != zone:
+        raise TimeZoneError(
+            f"the plan's condition depends on the time zone. It was planned for {predicate.time_zone}, and the "
+            f"session has {zone}. Plan with time_zone={zone!r} or with spark=..., or set spark.sql.session.timeZone.",
+            plan=predicate.time_zone,
+            session=zone,
+        )
+
+
+def _distinct_names(fields: Sequence[ReadField]) -> list[str]:
+    """Names to read by: the columns' own, by which Spark then pushes filters down, where that cannot go wrong.
+
+    Columns are found by id, so that one whose name had two meanings, or differs from another in case alone, can have
+    another name meanwhile.
+    """
+    seen: set[str] = set()
+    names = []
+    for field in fields:
+        name = field.name if field.own_name or field.id is None else OTHER_NAME.format(field.id)
+        while name.lower() in seen:
+            name = f"{name}_{field.id}"
+        seen.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _empty(reading: _Reading) -> DataFrame:
+    """No file is kept: no rows, of the same columns."""
+    by_name = {field.name: field for field in reading.scan.fields}
+    fields = [t.StructField(name, output_type(by_name[name])) for name in reading.columns]
+    partition = (
+        deletes.small_frame(reading.spark, reading.scan.files.select(["partition"])).schema["partition"].dataType
+    )
+    kinds = {"_file": t.StringType(), "_pos": t.LongType(), "_spec_id": t.IntegerType(), "_partition": partition}
+    fields += [t.StructField(name, kinds[name]) for name in reading.metadata_columns]
+    return reading.spark.createDataFrame([], t.StructType(fields))

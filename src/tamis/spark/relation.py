@@ -1,0 +1,107 @@
+"""Files to a DataFrame, through Spark's own readers: one relation for a group of files that are read alike.
+
+Spark lists every file before it reads. By default that is a job with a task for each, half a minute for ten thousand;
+here the driver lists what is near, and a job with few tasks what is far.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from tamis.formats.errors import shown
+from tamis.formats.scan import FileFormat
+from tamis.spark.errors import MissingFileError, UnreadableFileError
+from tamis.spark.paths import as_shown, check_visible, pattern
+from tamis.spark.session import with_settings
+
+__all__ = ["Relation", "relation"]
+
+THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+PARALLELISM: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+DRIVER_LISTS: Final = str(1 << 30)
+NEAR: Final = ("/", "file:", "hdfs:", "viewfs:")
+"""File systems that answer in well under a millisecond: the driver lists them, one by one."""
+FAR_TASKS: Final = "64"
+"""Tasks that list an object store's files. Each file is a request of some ten milliseconds."""
+OPTIONS: Final = {
+    "ignoreMissingFiles": "false",  # a missing file is lost rows
+    "ignoreCorruptFiles": "false",  # and so is a corrupt one
+    "recursiveFileLookup": "true",  # names like a=1 in paths are no columns: the metadata has the values
+    "datetimeRebaseMode": "CORRECTED",  # the formats have one calendar, and old dates mean what they say
+    "int96RebaseMode": "CORRECTED",
+}
+AVRO: Final = "org.apache.spark:spark-avro_2.13"
+_LOCAL: Final = re.compile("^file:/+")
+"""Spark lists local files as file:///x, and shows them to their rows as file:/x."""
+_NOT_FOUND: Final = re.compile(r"Path does not exist: (\S.*?)\. SQLSTATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A DataFrame over files, with the way back to them."""
+
+    frame: DataFrame
+    paths: tuple[str, ...]
+
+    @property
+    def file(self) -> Column:
+        """The file of each row, as Spark shows it."""
+        return self.frame.metadataColumn("_metadata").getField("file_path")
+
+    @property
+    def position(self) -> Column:
+        """The place of each row in its file. Spark knows it for Parquet alone."""
+        return self.frame.metadataColumn("_metadata").getField("row_index")
+
+    def uris(self) -> dict[str, str]:
+        """Each path as Spark shows it."""
+        listed = self.frame.inputFiles()
+        return as_shown(self.paths, [_LOCAL.sub("file:/", uri) for uri in listed])
+
+
+def relation(
+    spark: SparkSession,
+    file_format: FileFormat,
+    schema: StructType,
+    paths: Sequence[str],
+    options: Mapping[str, str] | None = None,
+) -> Relation:
+    """All rows of the files, under that schema. MissingFileError if one is gone."""
+    check_visible(paths)
+    reader = spark.read.schema(schema).options(**OPTIONS, **(options or {})).format(file_format)
+    far = not all(path.startswith(NEAR) for path in paths)
+    settings = {THRESHOLD: "32", PARALLELISM: FAR_TASKS} if far else {THRESHOLD: DRIVER_LISTS}
+    try:
+        with with_settings(spark, settings):
+            frame = reader.load([pattern(path) for path in paths])
+            frame.isStreaming  # noqa: B018 - a remote session lists only when it is asked something
+    except AnalysisException as error:
+        raise _explained(error, file_format) from error
+    return Relation(frame, tuple(paths))
+
+
+def _explained(error: Exception, file_format: FileFormat) -> Exception:
+    text = str(error)
+    missing = _NOT_FOUND.search(text)
+    if missing or "PATH_NOT_FOUND" in text:
+        path = shown(missing[1]) if missing else text
+        return MissingFileError(
+            f"the table lists a file that is not there: {path}. It was removed by something other than the table's "
+            "writers; restore it, or read a snapshot that does not need it.",
+            path=path,
+        )
+    if file_format == "avro" and "avro" in text.lower():
+        return UnreadableFileError(
+            f"the table has Avro data files, and this session has no Avro reader: add {AVRO} of its own Spark "
+            "version to spark.jars.packages.",
+            path="",
+            reason="no Avro reader",
+        )
+    return error

@@ -1,0 +1,78 @@
+"""The session that work runs on: is it new enough, what time zone has it, and which of its settings reading needs.
+
+Reading sets one setting for good, FIELD_IDS: it changes only reads whose schema carries field ids, which none but
+tamis's do unless somebody wrote them there. What concerns the listing of files is put back after each use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING, Final
+
+from tamis.spark.errors import SparkVersionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["OLDEST", "checked", "is_remote", "prepared", "session_zone", "with_settings"]
+
+OLDEST: Final = (4, 1)
+"""The oldest Spark that tamis is tested with, and that reads as it needs."""
+FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
+"""Parquet columns are found by field id, where the schema has ids."""
+TIME_ZONE: Final = "spark.sql.session.timeZone"
+
+_settings = RLock()
+
+
+def prepared(spark: SparkSession) -> SparkSession:
+    """The session, checked and ready to read by field ids; SparkVersionError if it is too old."""
+    checked(spark)
+    if spark.conf.get(FIELD_IDS, "false") != "true":
+        spark.conf.set(FIELD_IDS, "true")
+    return spark
+
+
+def checked(spark: SparkSession) -> SparkSession:
+    """The session, if its Spark is new enough."""
+    version = str(spark.version)
+    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if found < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise SparkVersionError(
+            f"this session runs Spark {version}; tamis needs {oldest} or newer. "
+            f"Connect to a newer cluster, or install pyspark>={oldest} here.",
+            version=version,
+            oldest=oldest,
+        )
+    return spark
+
+
+def session_zone(spark: SparkSession) -> str:
+    """The time zone in which the session reads and compares times."""
+    return str(checked(spark).conf.get(TIME_ZONE))
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether the session talks to a Spark Connect server."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+@contextmanager
+def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session for the time of a block; put back afterwards, one block at a time."""
+    with _settings:
+        before = {name: spark.conf.get(name, None) for name in settings}
+        try:
+            for name, value in settings.items():
+                spark.conf.set(name, value)
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)

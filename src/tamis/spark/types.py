@@ -1,0 +1,196 @@
+"""Columns of a table as Spark reads them: its types, with the field ids and defaults that its Parquet reader knows.
+
+A column that Spark has no type for is an error that names it, not a column of NULLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types as pt
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.types import DataType, StructField, StructType
+
+from tamis.formats.scan import ReadField
+from tamis.spark.errors import UnreadableColumnError
+
+__all__ = [
+    "has_naive_time",
+    "literal",
+    "output_type",
+    "plain_schema",
+    "read_name",
+    "read_schema",
+    "readable",
+    "rebuilt",
+    "unreadable_column",
+]
+
+FIELD_ID: Final = "parquet.field.id"
+DEFAULT: Final = "EXISTS_DEFAULT"
+"""Where Spark's readers look for the value of a column that a file does not have, as SQL."""
+FORMATTED: Final = r"^(.{8})(.{4})(.{4})(.{4})(.{12})$"
+
+
+def read_schema(fields: Sequence[ReadField], names: Sequence[str]) -> StructType:
+    """What to ask a reader for: the fields as files have them, under these names if they are found by id."""
+    return StructType([_read_field(field, name) for field, name in zip(fields, names, strict=True)])
+
+
+def _read_field(field: ReadField, name: str, inside: str = "") -> StructField:
+    metadata: dict[str, Any] = {}
+    if field.id is not None:
+        metadata[FIELD_ID] = field.id
+    elif field.written_as is not None:
+        name = field.written_as
+    if field.default is not None:
+        metadata[DEFAULT] = literal(field.default)
+    return StructField(name, _type(field, f"{inside}{field.name}", read=True), nullable=True, metadata=metadata)
+
+
+def readable(field: ReadField) -> bool:
+    """Whether Spark has a type for the column."""
+    try:
+        output_type(field)
+    except UnreadableColumnError:
+        return False
+    return True
+
+
+def output_type(field: ReadField) -> DataType:
+    """The type that users see: the connectors' own."""
+    return _type(field, field.name, read=False)
+
+
+def _type(field: ReadField, path: str, *, read: bool) -> DataType:
+    kind = field.type
+    if pt.is_struct(kind):
+        if read:
+            parts = [_read_field(child, child.name, f"{path}.") for child in field.children]
+        else:
+            parts = [t.StructField(c.name, _type(c, f"{path}.{c.name}", read=False)) for c in field.children]
+        return t.StructType(parts)
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        return t.ArrayType(_type(field.children[0], f"{path}.element", read=read))
+    if pt.is_map(kind):
+        key, value = field.children
+        return t.MapType(_type(key, f"{path}.key", read=read), _type(value, f"{path}.value", read=read))
+    found = _leaf(kind, read=read)
+    if found is None:
+        raise unreadable_column(path, field.described or str(kind))
+    return found
+
+
+def unreadable_column(path: str, kind: str, where: str = "") -> UnreadableColumnError:
+    """The error for a column that Spark has no way to read."""
+    return UnreadableColumnError(
+        f"Spark cannot read column {path!r} of type {kind}{where}. "
+        "Name the columns to read, without this one: plan.read(spark, columns=[...]).",
+        column=path,
+        type=kind,
+    )
+
+
+def has_naive_time(field: ReadField) -> bool:
+    """Whether a time without a zone is in the field: Spark does not read them from ORC files."""
+    naive = pt.is_timestamp(field.type) and field.type.tz is None
+    return naive or any(has_naive_time(child) for child in field.children)
+
+
+def _leaf(kind: pa.DataType, *, read: bool) -> DataType | None:
+    if kind == pa.uuid():
+        return t.BinaryType() if read else t.StringType()
+    if pt.is_decimal(kind):
+        return t.DecimalType(kind.precision, kind.scale)
+    if pt.is_timestamp(kind):
+        if kind.unit == "ns":
+            return None
+        return t.TimestampNTZType() if kind.tz is None else t.TimestampType()
+    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind):
+        return t.BinaryType()
+    plain: Mapping[pa.DataType, DataType] = {
+        pa.bool_(): t.BooleanType(),
+        pa.int8(): t.ByteType(),
+        pa.int16(): t.ShortType(),
+        pa.int32(): t.IntegerType(),
+        pa.int64(): t.LongType(),
+        pa.float32(): t.FloatType(),
+        pa.float64(): t.DoubleType(),
+        pa.string(): t.StringType(),
+        pa.large_string(): t.StringType(),
+        pa.date32(): t.DateType(),
+    }
+    return plain.get(kind)
+
+
+def plain_schema(schema: pa.Schema) -> StructType:
+    """The schema of values that are known here, each type as it is: a time without zone gets none."""
+    return StructType([StructField(one.name, _plain(one.type, one.name)) for one in schema])
+
+
+def _plain(kind: pa.DataType, path: str) -> DataType:
+    if pt.is_struct(kind):
+        return StructType([StructField(one.name, _plain(one.type, f"{path}.{one.name}")) for one in kind])
+    return _type(ReadField(path, kind), path, read=True)
+
+
+def rebuilt(column: Column, field: ReadField) -> Column:
+    """The column as users see it: what the reader gives, with UUIDs as text and names as the table has them."""
+    if not _differs(field):
+        return column
+    return _rebuilt(column, field)
+
+
+def _differs(field: ReadField) -> bool:
+    """Whether anything in the field is read as another type, or under another name, than it is shown."""
+    if field.type == pa.uuid():
+        return True
+    renamed = pt.is_struct(field.type) and any(c.id is None and c.written_as != c.name for c in field.children)
+    return renamed or any(_differs(child) for child in field.children)
+
+
+def _rebuilt(column: Column, field: ReadField) -> Column:
+    if field.type == pa.uuid():
+        return f.regexp_replace(f.lower(f.hex(column)), FORMATTED, "$1-$2-$3-$4-$5")
+    if not _differs(field):
+        return column
+    if pt.is_struct(field.type):
+        parts = [_rebuilt(column.getField(read_name(c)), c).alias(c.name, metadata={}) for c in field.children]
+        return f.when(column.isNotNull(), f.struct(*parts))
+    if pt.is_map(field.type):
+        key, value = field.children
+        keyed = f.transform_keys(column, lambda k, _: _rebuilt(k, key)) if _differs(key) else column
+        return f.transform_values(keyed, lambda _, v: _rebuilt(v, value)) if _differs(value) else keyed
+    return f.transform(column, lambda element: _rebuilt(element, field.children[0]))
+
+
+def read_name(field: ReadField) -> str:
+    """The name under which a field inside a struct is read."""
+    return field.name if field.id is not None or field.written_as is None else field.written_as
+
+
+def literal(value: pa.Scalar) -> str:
+    """A default as Spark SQL writes it."""
+    kind, plain = value.type, value.as_py()
+    if pt.is_string(kind):
+        escaped = str(plain).replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    if pt.is_binary(kind) or pt.is_fixed_size_binary(kind):
+        return f"X'{plain.hex()}'"
+    if pt.is_date(kind):
+        return f"DATE '{plain.isoformat()}'"
+    if pt.is_timestamp(kind):
+        return f"{'TIMESTAMP_NTZ' if kind.tz is None else 'TIMESTAMP'} '{plain.isoformat(' ')}'"
+    if pt.is_decimal(kind):
+        return f"CAST('{plain}' AS DECIMAL({kind.precision}, {kind.scale}))"
+    if pt.is_boolean(kind):
+        return "true" if plain else "false"
+    if pt.is_floating(kind):
+        return f"CAST('{plain!r}' AS {'FLOAT' if pt.is_float32(kind) else 'DOUBLE'})"
+    if pt.is_int64(kind):
+        return f"CAST({plain} AS BIGINT)" if plain >= 0 else f"CAST('{plain}' AS BIGINT)"
+    return str(plain)

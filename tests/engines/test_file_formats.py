@@ -1,0 +1,155 @@
+# ruff: noqa: S608 - SQL made of the tests' own names
+"""Files that Spark cannot read by field ids: ORC, Avro, and files from elsewhere that carry no ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tamis
+from tamis.formats.errors import UnsupportedFormatError
+from tamis.spark.errors import UnreadableColumnError, UnreadableFileError
+from tests.engines.conftest import Warehouse
+from tests.engines.tables import execute
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FORMATS = ("parquet", "orc", "avro")
+ROW = (
+    "id, 'x' || id as name, named_struct('a', id, 'b', 'q') as st, array(named_struct('x', id)) as li, "
+    "map('k', named_struct('y', id)) as m, date_add(date'1969-12-20', cast(id as int)) as d, "
+    "case when id % 4 = 0 then null else cast(id / 7 as decimal(9, 3)) end as amount, unhex(hex(id)) as bin"
+)
+COLUMNS = (
+    "id bigint, name string, st struct<a: bigint, b: string>, li array<struct<x: bigint>>, "
+    "m map<string, struct<y: bigint>>, d date, amount decimal(9, 3), bin binary, region string"
+)
+CONDITIONS = (
+    None,
+    "id > 5 and reg = 'eu'",
+    "reg is null or st.z between 3 and 8",
+    "m['k'].y = 3 or label = 'n105'",
+    "amount > 0.5 and d < date'1970-01-01'",
+    "name is null",
+)
+
+
+def bag(rows: DataFrame) -> Counter[str]:
+    return Counter(map(str, rows.collect()))
+
+
+def imported(warehouse: Warehouse, file_format: str) -> str:
+    """A table with files of its own and files of a plain Spark folder, whose regions stand in paths alone.
+
+    Afterwards columns are renamed at every depth, and one comes back under an old name.
+    """
+    spark, table = warehouse.spark, f"ice.db.imported_{file_format}"
+    source = warehouse.folder / f"plain {file_format}"
+    rows = spark.sql(f"select {ROW}, array('eu', 'us', null)[id % 3] as region from range(21)")
+    rows.write.format(file_format).partitionBy("region").save(str(source))
+    properties = f"tblproperties ('write.format.default' = '{file_format}')"
+    execute(
+        spark,
+        f"create table {table} ({COLUMNS}) using iceberg partitioned by (region) {properties}",
+        f"insert into {table} select {ROW.replace('x', 'n', 1)}, 'uk' from range(100, 110)",
+        f"call ice.system.add_files(table => 'db.imported_{file_format}', "
+        f"source_table => '`{file_format}`.`{source}`')",
+        f"alter table {table} rename column name to label",
+        f"alter table {table} rename column st.a to z",
+        f"alter table {table} rename column li.element.x to xx",
+        f"alter table {table} rename column region to reg",
+        f"alter table {table} add column name string",
+        f"insert into {table} select id, 'y', named_struct('z', id, 'b', 'r'), array(), map(), null, 1, null, 'eu', "
+        "'z' from range(200, 204)",
+    )
+    return table
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_imported_files_without_ids_read_as_the_connector_reads_them(warehouse: Warehouse, file_format: str) -> None:
+    """Names tie nothing but through the name mapping, and identity partition values stand in metadata alone."""
+    table = imported(warehouse, file_format)
+    opened = tamis.open(warehouse.path(f"imported_{file_format}"))
+    for where in CONDITIONS:
+        plan = opened.plan(where)
+        theirs = warehouse.spark.table(table)
+        expected = bag(theirs if where is None else theirs.where(where))
+        assert bag(plan.read(warehouse.spark)) == expected, where
+    assert opened.plan("reg = 'eu'").stats.kept < opened.plan().stats.kept
+
+
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_files_of_their_own_read_as_the_connector_reads_them(warehouse: Warehouse, file_format: str) -> None:
+    """ORC and Avro files carry ids, but Spark's readers go by the names that columns had when they were written."""
+    table = f"ice.db.own_{file_format}"
+    times = "" if file_format == "orc" else ", ts timestamp, ntz timestamp_ntz"
+    values = "" if file_format == "orc" else ", timestamp'1969-12-31 23:59:59.5', timestamp_ntz'2020-02-29 12:00:00'"
+    columns = f"id int, `a b` string, f float, st struct<a: int, b: string>, li array<int>{times}"
+    execute(
+        warehouse.spark,
+        f"create table {table} ({columns}) using iceberg tblproperties ('write.format.default' = '{file_format}')",
+        f"insert into {table} select cast(id as int), 'x' || id, id / 4, named_struct('a', 1, 'b', 'q'), "
+        f"array(1, null){values} from range(5)",
+        f"alter table {table} rename column `a b` to ab",
+        f"alter table {table} rename column st.a to z",
+        f"alter table {table} alter column id type bigint",
+        f"alter table {table} drop column st.b",
+        f"alter table {table} add column st.b string",
+    )
+    opened = tamis.open(warehouse.path(f"own_{file_format}"))
+    for where in (None, "id >= 3", "st.z = 1 and f > 0.5"):
+        theirs = warehouse.spark.table(table)
+        ours = opened.plan(where).read(warehouse.spark, metadata_columns=["_file"])
+        assert bag(ours) == bag((theirs if where is None else theirs.where(where)).select("*", "_file")), where
+
+
+def test_position_deletes_of_avro_files_are_refused_by_name(warehouse: Warehouse) -> None:
+    """Spark knows the place of a row in Parquet files alone: rather an error than deleted rows that come back."""
+    execute(
+        warehouse.spark,
+        "create table ice.db.avro_deletes (id bigint) using iceberg tblproperties "
+        "('write.format.default' = 'avro', 'write.delete.mode' = 'merge-on-read', 'format-version' = '2')",
+        "insert into ice.db.avro_deletes select id from range(10)",
+        "delete from ice.db.avro_deletes where id = 3",
+    )
+    plan = tamis.open(warehouse.path("avro_deletes")).plan()
+    with pytest.raises(UnreadableFileError, match=r"is an AVRO file and it has position deletes"):
+        plan.read(warehouse.spark)
+
+
+def test_orc_times_are_refused_by_name(warehouse: Warehouse) -> None:
+    """Spark's ORC reader fails on a time with a zone in the file, and on one without where it is read."""
+    for kind in ("timestamp", "timestamp_ntz"):
+        name = f"orc_{kind}"
+        execute(
+            warehouse.spark,
+            f"create table ice.db.{name} (id bigint, at {kind}) using iceberg "
+            "tblproperties ('write.format.default' = 'orc')",
+            f"insert into ice.db.{name} select id, {kind}'2020-01-01 00:00:00' from range(3)",
+        )
+    plan = tamis.open(warehouse.path("orc_timestamp")).plan()
+    with pytest.raises(UnsupportedFormatError, match="ORC file with a time with a zone, 'at'"):
+        plan.read(warehouse.spark)
+    plan = tamis.open(warehouse.path("orc_timestamp_ntz")).plan("id > 0")
+    with pytest.raises(UnreadableColumnError, match="column 'at' of type timestamp from ORC files"):
+        plan.read(warehouse.spark)
+    assert plan.read(warehouse.spark, columns=["id"]).count() == 2
+
+
+def test_file_without_ids_or_mapping_is_refused_by_name(warehouse: Warehouse) -> None:
+    """Without a name mapping nobody knows which column is which: guessing by place would mix them up."""
+    spark, table = warehouse.spark, "ice.db.unmapped"
+    source = warehouse.folder / "unmapped source"
+    spark.sql("select id, 'x' as name from range(3)").write.orc(str(source))
+    execute(
+        spark,
+        f"create table {table} (id bigint, name string) using iceberg tblproperties ('write.format.default' = 'orc')",
+        f"call ice.system.add_files(table => 'db.unmapped', source_table => '`orc`.`{source}`')",
+        f"alter table {table} unset tblproperties ('schema.name-mapping.default')",
+    )
+    plan = tamis.open(warehouse.path("unmapped")).plan()
+    with pytest.raises(UnsupportedFormatError, match="carries no field ids, and the table has no name mapping"):
+        plan.read(spark)
