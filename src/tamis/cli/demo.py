@@ -1,51 +1,115 @@
-"""`tamis demo`: what works so far, on a table made on the spot."""
+"""`tamis demo`: what works, on a table made on the spot: explained, read and joined."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from tamis.cli.demo_table import make
+from tamis.cli.failures import SparkFailure
+from tamis.cli.sparks import Session
 from tamis.errors import MissingDependency
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pyspark.sql import DataFrame, SparkSession
 
-    import pyarrow as pa
+    from tamis.table import Table, TablePlan
 
 __all__ = ["demo"]
 
-DAYS = 12
-"""Days of data in each of the table's three ages; the last one is 2024-02-05."""
-ROWS_A_DAY = 400
-CUSTOMERS = 10_000
-BUCKETS = 4
-FIRST_DAY = 19723
-"""2024-01-01, in days since 1970."""
-DAY = 86_400_000_000
-WHERE = "ts >= timestamp '2024-01-30' AND date(ts) < '2024-02-03' AND customer_id IN (7, 4711) AND amount > 1"
+WHERE: Final = "ts >= timestamp '2024-01-30' AND date(ts) < '2024-02-03' AND customer_id IN (7, 471)"
+JOIN_WHERE: Final = "ts >= timestamp '2024-01-10' AND amount > 230"
+CUSTOMERS: Final = ((3, "Ada", "Oslo"), (50, "Grace", "Rome"), (595, "Emmy", "Oslo"), (779, "Sofja", "Rome"))
+WIDTH: Final = 98
+ROWS: Final = 8
 
 
-def demo() -> None:
-    """Make an Iceberg table whose partitioning has evolved, and ask which of its files a query has to read."""
+def demo(
+    *,
+    spark: Annotated[
+        bool, typer.Option("--spark/--no-spark", help="Read and join the table, too, on a local Spark.")
+    ] = True,
+) -> None:
+    """Make an Iceberg table that has evolved, ask which files a query has to read, read them, and join them."""
     import tamis
-    from tamis.sieve.runtime import RuntimeFilter
 
     with TemporaryDirectory(prefix="tamis-demo-") as folder:
-        typer.echo(
-            "An Iceberg table, partitioned by nothing, then by month(ts), then by day(ts) and bucket(customer_id)."
-        )
-        typer.echo("Which of its files can hold a matching row? Metadata alone decides; no data file is opened.\n")
-        table = tamis.open(_made(folder), cache=False)
+        _step("1. An Iceberg table that has evolved")
+        typer.echo("Partitioned by nothing, then by month(ts), then by day(ts) and bucket(4, customer_id). Its")
+        typer.echo("column `region` has been renamed to `market`, and `coupon` was added: old files have neither.")
+        table = tamis.open(make(folder), cache=False)
+
+        _step("2. Which of its files can hold a matching row?")
+        typer.echo("Metadata alone decides; no data file is opened. Every file is judged by its own spec.\n")
         plan = table.plan(WHERE)
         typer.echo(plan.explain())
         typer.echo("\nWhy, file by file (one of each):")
         for line in _one_of_each(plan.verdicts.to_pylist()):
-            typer.echo(f"  {line}")
-        typer.echo("\nThe keys of a join's small side prune files in the same way:\n")
-        keys = RuntimeFilter.of("customer_id", [3, 4711])
-        typer.echo(table.plan("ts >= timestamp '2024-01-20'", runtime_filters=[keys]).explain())
+            typer.echo(line)
+        if spark:
+            try:
+                _on_spark(table, plan)
+            except (MissingDependency, SparkFailure) as error:
+                typer.echo(f"\nReading and joining the table is left out: {error}")
+
+
+def _on_spark(table: Table, plan: TablePlan) -> None:
+    """What needs rows."""
+    session = Session.of("local[2]", None, ["spark.sql.shuffle.partitions=2"], "UTC")
+    start = perf_counter()
+    with session.started() as spark:
+        _step("3. Read the rows, on Spark")
+        typer.echo(f"A local Spark has started in {_ms(start)}. It is given the files that are left, no others:\n")
+        start = perf_counter()
+        _show(plan.read(spark).orderBy("ts"))
+        typer.echo(f"\nread in {_ms(start)}")
+        _step("4. Join: the keys of the small side prune the large one")
+        _join(table, spark)
+
+
+def _join(table: Table, spark: SparkSession) -> None:
+    from tamis.explain.text import readable_bytes, readable_files
+
+    customers = spark.createDataFrame(CUSTOMERS, "customer_id bigint, name string, city string")
+    typer.echo('table.join(customers, "customer_id", where=...), with customers in Oslo alone:\n')
+    joined = table.plan_join(customers.where("city = 'Oslo'"), "customer_id", where=JOIN_WHERE)
+    stats = joined.plan.stats
+    (keys,) = stats.filters
+    typer.echo(f"WHERE  {joined.plan.sieve.predicate.sql}")
+    typer.echo(f"JOIN   {keys.text}\n")
+    by_where = stats.files - stats.kept - keys.files
+    facts = ", ".join(f"{count} by {name}" for name, count in keys.dropped.items() if count)
+    typer.echo(f"{readable_files(stats.files)} of the table")
+    typer.echo(f"  -{by_where:>3} that the condition rules out")
+    typer.echo(f"  -{keys.files:>3} that hold none of the keys: {facts}; {readable_bytes(keys.bytes)} less to read")
+    typer.echo(f"  ={stats.kept:>3} to read, of all three ages\n")
+    typer.echo(f"{keys.keys} keys, collected in {(keys.collect_seconds or 0) * 1000:,.0f} ms\n")
+    start = perf_counter()
+    _show(joined.read().orderBy("ts"))
+    typer.echo(f"\njoined in {_ms(start)}")
+
+
+def _step(title: str) -> None:
+    typer.echo(f"\n{title}\n{'-' * len(title)}")
+
+
+def _ms(start: float) -> str:
+    return f"{(perf_counter() - start) * 1000:,.0f} ms"
+
+
+def _show(frame: DataFrame) -> None:
+    from tamis.cli.rows import table_lines
+
+    shown = table_lines(frame.limit(ROWS + 1), ROWS)
+    for line in shown.lines:
+        typer.echo(line)
+    if shown.more:
+        typer.echo("…")
 
 
 def _one_of_each(verdicts: list[dict[str, str | None]]) -> Iterator[str]:
@@ -54,50 +118,6 @@ def _one_of_each(verdicts: list[dict[str, str | None]]) -> Iterator[str]:
     for row in verdicts:
         if (row["layer"], row["verdict"]) not in seen:
             seen.add((row["layer"], row["verdict"]))
-            where = f"spec {row['spec_id']}, {row['partition'] or 'no partition'}"
-            yield f"{where}: {row['verdict']}{' by ' + row['layer'] if row['layer'] else ''}: {row['reason']}"
-
-
-def _made(folder: str) -> str:
-    """The table's folder. PyIceberg writes it: real manifests, real Parquet files."""
-    try:
-        from pyiceberg.catalog.sql import SqlCatalog
-        from pyiceberg.transforms import BucketTransform, DayTransform, MonthTransform
-    except ImportError as error:
-        raise MissingDependency(
-            "the demo makes an Iceberg table with 'pyiceberg': pip install 'tamis[iceberg]'",
-            package="pyiceberg",
-            extra="iceberg",
-        ) from error
-    catalog = SqlCatalog("demo", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
-    catalog.create_namespace("shop")
-    table = catalog.create_table("shop.events", _rows(0).schema)
-    for day in range(DAYS):
-        table.append(_rows(day))
-    with table.update_spec() as change:
-        change.add_field("ts", MonthTransform(), "ts_month")
-    for day in range(DAYS, 2 * DAYS):
-        table.append(_rows(day))
-    with table.update_spec() as change:
-        change.remove_field("ts_month")
-        change.add_field("ts", DayTransform(), "ts_day")
-        change.add_field("customer_id", BucketTransform(BUCKETS), "customer_bucket")
-    for day in range(2 * DAYS, 3 * DAYS):
-        table.append(_rows(day))
-    return f"{folder}/shop/events"
-
-
-def _rows(day: int) -> pa.Table:
-    """A day's events; the same on every run."""
-    import pyarrow as pa
-
-    count = range(ROWS_A_DAY)
-    starts = (FIRST_DAY + day) * DAY
-    return pa.table(
-        {
-            "ts": pa.array([starts + place * DAY // ROWS_A_DAY for place in count], pa.timestamp("us", "UTC")),
-            "customer_id": pa.array([(place * 7919 + day * 104_729) % CUSTOMERS for place in count], pa.int64()),
-            "amount": pa.array([(place * 31 + day) % 997 / 4 for place in count], pa.float64()),
-            "region": pa.array(["eu" if place % 3 else "us" for place in count], pa.string()),
-        }
-    )
+            by = f" by {row['layer']}" if row["layer"] else ""
+            yield f"  {row['verdict']}{by}: spec {row['spec_id']}, {row['partition'] or 'no partition'}"
+            yield from wrap(row["reason"] or "", WIDTH, initial_indent="    ", subsequent_indent="    ")

@@ -37,6 +37,8 @@ QUIET: Final = {
 CONNECT_PORT: Final = 15002
 REACH_SECONDS: Final = 10.0
 """How long to wait for a Connect server to answer at all. PySpark itself would try for ten minutes."""
+LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
+"""PySpark's own: each error that it raises, it also prints, with its whole Java trace."""
 _OUTPUT: Final = (1, 2)
 
 
@@ -130,7 +132,7 @@ class Session:
         return builder.getOrCreate()
 
     def _set_environment(self) -> None:
-        """Before the JVM starts: it inherits them."""
+        """What this process and the JVM, which inherits it, should know before either starts."""
         if self.remote is None or os.environ.get("SPARK_REMOTE", self.remote) != self.remote:
             os.environ.pop("SPARK_REMOTE", None)  # an option is stronger than the environment
         if self.remote is not None:
@@ -140,6 +142,10 @@ class Session:
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # nobody else has to reach it
         else:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        from pyspark.logger import PySparkLogger
+
+        for name in LOGGERS:
+            PySparkLogger.getLogger(name).disabled = True
 
 
 def _pair(text: str) -> tuple[str, str]:

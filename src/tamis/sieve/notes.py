@@ -25,6 +25,11 @@ class Notes:
         else:
             self.omitted += 1
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each note came, in the order in which they came."""
+        return dict(self._texts)
+
     def to_list(self) -> list[str]:
         """The notes in the order in which they came, and a last line if some were left out."""
         texts = list(self._texts)

@@ -143,6 +143,14 @@ class MultiSpecPartitionFilter:
         values = pa.StructArray.from_arrays(arrays, names=[field.name for field in spec.fields])
         return bool(self.judge(key.spec_id, values, 1).bucket.possible[0])
 
+    @property
+    def undecided(self) -> tuple[frozenset[PartitionKey], frozenset[PartitionKey]]:
+        """The keys with a value that could not be decoded, and those that were included without a judgement.
+
+        Several filters over parts of one table may meet the same key: their sets can be united, their counts not.
+        """
+        return frozenset(self._errors), frozenset(self._open)
+
     def is_fail_open(self, key: PartitionKey) -> bool:
         """Whether the key was included only because it could not be judged."""
         return key in self._open

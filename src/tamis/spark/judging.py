@@ -109,12 +109,13 @@ def judge_unit(sieve: Sieve, read: Read, about: object, contents: Mapping[str, b
     plan = sift(sieve, read(about, contents), layers=(*LAYERS, Layer(_TALLY, tally)))
     partitions, notes, idleness = tally.partitions, tally.notes, tally.idleness
     idle = {place: why for place in range(len(sieve.runtime_filters)) if (why := idleness.of(place)) is not None}
+    errors, opened = partitions.undecided
     return Answer(
         tuple(_only_kept(outcome) for outcome in plan.outcomes if outcome.kept.any()),
         _without_tally(plan.stats),
-        _digests(partitions._errors),  # noqa: SLF001 - counts of several processes cannot be added, only their sets
-        _digests(partitions._open),  # noqa: SLF001 - as above
-        dict(notes._texts),  # noqa: SLF001 - as above
+        _digests(errors),
+        _digests(opened),
+        notes.counts,
         notes.omitted,
         frozenset(idleness.useful),
         idle,

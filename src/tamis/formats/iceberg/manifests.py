@@ -25,7 +25,7 @@ from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
 from tamis.sieve.partitions import Undecoded
 
-__all__ = ["DeleteBatch", "read_data_files", "read_delete_files"]
+__all__ = ["DeleteBatch", "decoding_tasks", "read_data_files", "read_delete_files"]
 
 THREADS: Final = min(16, (os.cpu_count() or 2) + 1)
 """One for each processor, and one that waits for a file meanwhile. Each has a few megabytes in work."""
@@ -76,7 +76,7 @@ def read_data_files(
     keeper = None if cache is None else Keeper(cache, metadata, wanted)
     work = partial(_data_batches, metadata, manifests, fetch, wanted, keeper)
     try:
-        for batches in in_order(work, _tasks(manifests, threads), threads):
+        for batches in in_order(work, decoding_tasks(manifests, threads), threads):
             yield from batches
     finally:
         if cache is not None:
@@ -93,11 +93,11 @@ def read_delete_files(
 ) -> Iterator[DeleteBatch]:
     """The live delete files of these manifests, with statistics of the wanted columns (for equality deletes)."""
     work = partial(_delete_batches, metadata, manifests, fetch, wanted)
-    for batches in in_order(work, _tasks(manifests, threads), threads):
+    for batches in in_order(work, decoding_tasks(manifests, threads), threads):
         yield from batches
 
 
-def _tasks(manifests: Sequence[Manifest], threads: int) -> Iterator[list[int]]:
+def decoding_tasks(manifests: Sequence[Manifest], threads: int) -> Iterator[list[int]]:
     """Places of manifests to decode together: neighbours of one spec, up to a size, and a share for each thread."""
     total = sum(one.length or JOIN_BYTES for one in manifests)
     most = min(JOIN_BYTES, max(total // max(threads, 1), SHARE_BYTES))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.entries import Types
 from tamis.formats.iceberg.manifest_list import Manifest
-from tamis.formats.iceberg.manifests import THREADS, _tasks, read_data_files
+from tamis.formats.iceberg.manifests import THREADS, decoding_tasks, read_data_files
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.spread import Unit
 from tamis.sieve.files import FileBatch
@@ -26,7 +26,7 @@ def manifest_units(manifests: Sequence[Manifest]) -> tuple[Unit, ...]:
 
     Groups matter: a join's keys are tested within a budget for each batch, and a note gives an example of each.
     """
-    return tuple(_unit(manifests, places) for places in _tasks(manifests, THREADS))
+    return tuple(_unit(manifests, places) for places in decoding_tasks(manifests, THREADS))
 
 
 def _unit(manifests: Sequence[Manifest], places: Sequence[int]) -> Unit:
