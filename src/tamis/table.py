@@ -109,7 +109,7 @@ class Table:
         """The snapshot that jobs work on; None if the table never had one."""
         return self.source.snapshot_id
 
-    def plan(
+    def plan(  # noqa: PLR0913 - each is a choice of its own, with a default
         self,
         where: str | Expression | None = None,
         *,

@@ -83,7 +83,7 @@ def test_file_that_a_page_names_exists(page: Path) -> None:
 
 def test_explain_of_the_how_to_is_the_one_of_the_demo() -> None:
     """But for the times, and the blanks that they cost."""
-    shown = CliRunner().invoke(app, ["demo"]).output
+    shown = CliRunner().invoke(app, ["demo", "--no-spark"]).output
     lines = (DOCS / "how-to/read-an-explain.md").read_text(encoding="utf-8").splitlines()
     quoted = [line for line in lines if line.startswith("    ") and "ms" not in line and line.strip()]
     counted = [line for line in lines if line.startswith("    ") and line.endswith(" ms")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +27,7 @@ PACKED: Final = frozenset({".gz", ".bz2", ".zst", ".snappy"})
 OPTIONS: Final = {"csv": {"header": "true", "inferSchema": "true", "escape": '"', "multiLine": "true"}}
 """A first line of names, types as the values look, quotes doubled, line breaks inside of quotes."""
 TABLE: Final = "table"
+_PATTERN: Final = re.compile(r"://|[*?\[{]")
 
 
 @dataclass(slots=True)
@@ -53,6 +55,13 @@ class Dimension:
         table = tamis.table.open(target, catalog=catalog)
         check_condition(table, where)
         return cls(target, kind, where, table, f"{target}  ({table.format})")
+
+    def require(self) -> None:
+        """NoSuchTableError for a file of this machine that is not there. Patterns and URIs are left to Spark."""
+        from tamis.formats.errors import NoSuchTableError
+
+        if self.kind != TABLE and not _PATTERN.search(self.target) and not Path(self.target).exists():
+            raise NoSuchTableError(f"there is no file or folder {self.target} to join with.", table=self.target)
 
     def read(self, spark: SparkSession, *, shares_files: bool) -> DataFrame:
         """Its rows that match."""

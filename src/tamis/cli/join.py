@@ -113,6 +113,8 @@ def join(  # noqa: PLR0913 - an argument an option
     for path in column_paths(list(keys)):
         opened.schema.find(path)
     other = Dimension.of(dim, dim_format, dim_where, catalog)
+    if session.shares_files:
+        other.require()
     start = perf_counter()
     with session.started() as spark:
         names = [column.path[0] for column in opened.schema.columns if not column.nested]

@@ -37,9 +37,12 @@ class ReadField:
     """What rows have that are older than the column; NULL if None."""
     described: str = ""
     """The type as the table's metadata spells it, for errors."""
-    own_name: bool = True
-    """No file has another column under this name, nor other fields under those inside it. Spark pushes filters down by
-    name even where it reads by id, so a name that had two meanings must not reach it."""
+    own_name: bool = False
+    """No file has another column under this name, nor other fields under those inside it. Spark pushes filters down
+    by name even where it reads by id, so a name that had two meanings must not reach it."""
+    own_path: bool = False
+    """Every file calls this column, and all that is inside it, as the table does. Where Spark reads a part of a
+    column alone, it forgets the ids, and takes what has the name: of others the whole must be read."""
 
 
 @dataclass(frozen=True, slots=True)

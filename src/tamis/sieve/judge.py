@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from tamis.predicate.schema import Column
 from tamis.predicate.values import Cuts, ValueSet
 from tamis.sieve.domain import BucketRange, Domain, Facts, Range
 from tamis.sieve.hashing import bucket_of_keys
-from tamis.sieve.order import Mask, Ranks, ranks
+from tamis.sieve.order import Mask, Ranks, Side, ranks
 
 __all__ = ["MAX_HASHED", "Turn", "Verdicts", "in_turn", "judge", "may_hold"]
 
@@ -152,7 +152,7 @@ def _may_hold(accepted: ValueSet, column: Column, domain: Domain, placed: tuple[
     low, high = placed
     within = (low < high) | ((low == high) & accepted.inside(low))
     for bucket in domain.buckets:
-        within &= _may_hash(accepted, column, bucket)
+        within &= _may_hash(accepted, column, bucket, domain.ranges)
     return np.asarray(may | (domain.may_value & within))
 
 
@@ -183,23 +183,55 @@ def _ceiling(accepted: ValueSet, column: Column) -> int:
     return len(accepted.cuts)
 
 
-def _may_hash(accepted: ValueSet, column: Column, bucket: BucketRange) -> Mask:
-    """False only where no member of a finite set hashes into the file's buckets."""
-    hashed = _hashes(accepted, column, bucket.count)
-    if hashed is None:
+def _may_hash(accepted: ValueSet, column: Column, bucket: BucketRange, ranges: Sequence[Range]) -> Mask:
+    """False only where no member of a finite set both hashes into the file's buckets and lies in its ranges."""
+    members = _members(accepted, column.type, bucket.count)
+    if members is None:
         return np.ones(len(bucket.valid), np.bool_)
-    # hit[b] counts members' buckets below b: a range holds one if the counts at its ends differ.
-    hit = np.zeros(bucket.count + 1, np.int64)
-    hit[1:] = np.cumsum(np.bincount(hashed, minlength=bucket.count))
     lower = np.clip(bucket.lower, 0, bucket.count - 1)
     upper = np.clip(bucket.upper, 0, bucket.count - 1)
-    return np.asarray((hit[upper + 1] > hit[lower]) | ~bucket.valid)
+    found = members.hit[upper + 1] > members.hit[lower]
+    one = np.flatnonzero(found & bucket.valid & (lower == upper))
+    if ranges and len(one):
+        found[one] = members.within(lower[one], [part.take(one) for part in ranges])
+    return np.asarray(found | ~bucket.valid)
 
 
-def _hashes(accepted: ValueSet, column: Column, count: int) -> npt.NDArray[np.int64] | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Members:
+    """The members of a finite set, in order, by the buckets that they hash to."""
+
+    keys: Cuts
+    marks: npt.NDArray[np.int64]
+    """Of each member, its bucket and its place, as one number: in order."""
+    hit: npt.NDArray[np.int64]
+    """How many members' buckets are below each: a range of buckets holds one if the counts at its ends differ."""
+
+    def within(self, buckets: npt.NDArray[np.int64], ranges: Sequence[Range]) -> Mask:
+        """Whether a member hashes to each file's bucket and lies in all its ranges."""
+        count = len(self.keys)
+        first, last = np.zeros(len(buckets), np.int64), np.full(len(buckets), count, np.int64)
+        for part in ranges:
+            if part.lower is not None:
+                np.maximum(first, ranks(part.lower, self.keys, "left"), out=first, where=part.lower.valid)
+            if part.upper is not None:
+                side: Side = "left" if part.upper_open else "right"
+                np.minimum(last, ranks(part.upper, self.keys, side), out=last, where=part.upper.valid)
+        begin = np.searchsorted(self.marks, buckets * count + first)
+        return np.asarray(begin < np.searchsorted(self.marks, buckets * count + np.maximum(first, last)))
+
+
+@lru_cache(maxsize=4)
+def _members(accepted: ValueSet, type_: pa.DataType, count: int) -> _Members | None:
+    """None if there are too many members to hash, or some may lie in any bucket. A set meets many batches."""
     # A listed value is a run of one key: if every run is short, all are worth hashing; a long run is a range.
     limit = MAX_HASHED if len(accepted.cuts) > 2 * MAX_EXPANDED else MAX_EXPANDED
-    points = accepted.points(limit, key_span(column.type))
-    if points is None or (is_text(column.type) and any(max(point, default=0) >= FOUR_BYTES for point in points)):
+    points = accepted.points(limit, key_span(type_))
+    if points is None or (is_text(type_) and any(max(point, default=0) >= FOUR_BYTES for point in points)):
         return None
-    return bucket_of_keys(points, column.type, count)
+    hashed = bucket_of_keys(points, type_, count)
+    if hashed is None:
+        return None
+    hit = np.zeros(count + 1, np.int64)
+    hit[1:] = np.cumsum(np.bincount(hashed, minlength=count))
+    return _Members(points, np.sort(hashed * len(points) + np.arange(len(points))), hit)

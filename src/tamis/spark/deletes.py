@@ -19,8 +19,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from tamis.formats.errors import unreadable
 from tamis.formats.scan import EqualityDeletes, FileGroup, PositionDeletes, Scan, Vectors
 from tamis.spark.paths import quoted
-from tamis.spark.relation import relation
-from tamis.spark.types import plain_schema, read_schema, rebuilt
+from tamis.spark.relation import column, relation
+from tamis.spark.sharing import read_names, shared, taken
+from tamis.spark.types import plain_schema, read_schema
 
 __all__ = ["NUMBER", "POSITION", "equality_lookup", "small_frame", "without_equal", "without_positions"]
 
@@ -149,12 +150,17 @@ def _values(spark: SparkSession, part: EqualityDeletes) -> DataFrame:
     for kind in dict.fromkeys(formats):
         files = part.files.filter(pa.array([one == kind for one in formats]))
         paths = files["path"].to_pylist()
-        found = relation(spark, kind, read_schema(part.fields, [field.name for field in part.fields]), paths)
+        read, _ = shared(part.fields)
+        names = read_names(read)
+        found = relation(spark, kind, read_schema(read, names), paths)
         uris = found.uris()
         known = pa.table(
             {_URI: pa.array([uris[path] for path in paths]), _DATA: files["scope"], _DELETE: files["sequence"]}
         )
-        columns = [rebuilt(f.col(quoted(field.name)), field).alias(field.name) for field in part.fields]
+        columns = [
+            taken(column(one, name), one, field).alias(field.name, metadata={})
+            for field, one, name in zip(part.fields, read, names, strict=True)
+        ]
         rows = found.frame.select(*columns, found.file.alias(_URI))
         frames.append(rows.join(f.broadcast(small_frame(spark, known)), _URI))
     united = reduce(lambda left, right: left.union(right), frames)

@@ -26,9 +26,9 @@ from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.errors import TimeZoneError, UnreadableColumnError, UnreadableFileError
 from tamis.spark.paths import quoted
-from tamis.spark.relation import Relation, relation
+from tamis.spark.relation import Relation, column, relation
 from tamis.spark.session import prepared, session_zone
-from tamis.spark.sharing import shared, taken
+from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.types import has_naive_time, literal, output_type, read_schema, readable, rebuilt, unreadable_column
 
 __all__ = ["METADATA_COLUMNS", "read_plan"]
@@ -37,8 +37,6 @@ METADATA_COLUMNS: Final = ("_file", "_pos", "_spec_id", "_partition")
 FILE: Final = "_tamis_file"
 _URI: Final = "_tamis_uri"
 CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
-OTHER_NAME: Final = "_tamis_column_{}"
-"""What no file calls a column, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,10 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
         fields = _in_orc(reading, fields)
     in_files = [field for field in fields if _in_files(field, group)]
     read, places = shared(in_files)
-    names = _distinct_names(read)
+    names = read_names(read)
     found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
     read_as = {
-        field.name: taken(f.col(quoted(field.written_as or names[place])), read[place], field)
+        field.name: taken(column(read[place], names[place]), read[place], field)
         for field, place in zip(in_files, places, strict=True)
     }
     looked_up = _lookup(reading, group)
@@ -135,9 +133,9 @@ def _lookup(reading: _Reading, group: FileGroup) -> dict[str, pa.Array]:
     scan, taken = reading.scan, pa.array(group.numbers)
     constants = [name for name in group.constants if name in reading.needed]
     found: dict[str, pa.Array] = {name: scan.constants[name].take(taken) for name in constants}
-    for name, column in (("_file", "path"), ("_spec_id", "spec_id"), ("_partition", "partition")):
+    for name, source in (("_file", "path"), ("_spec_id", "spec_id"), ("_partition", "partition")):
         if name in reading.metadata_columns:
-            found[name] = scan.files[column].take(taken).combine_chunks()
+            found[name] = scan.files[source].take(taken).combine_chunks()
     if "_partition" in found and not found["_partition"].type.num_fields:
         del found["_partition"]  # an unpartitioned table: the same empty struct everywhere
     if group.positions:
@@ -246,23 +244,6 @@ def _check_zone(plan: ScanPlan, spark: SparkSession) -> None:
             plan=predicate.time_zone,
             session=zone,
         )
-
-
-def _distinct_names(fields: Sequence[ReadField]) -> list[str]:
-    """Names to read by: the columns' own, by which Spark then pushes filters down, where that cannot go wrong.
-
-    Columns are found by id, so that one whose name had two meanings, or differs from another in case alone, can have
-    another name meanwhile.
-    """
-    seen: set[str] = set()
-    names = []
-    for field in fields:
-        name = field.name if field.own_name or field.id is None else OTHER_NAME.format(field.id)
-        while name.lower() in seen:
-            name = f"{name}_{field.id}"
-        seen.add(name.lower())
-        names.append(name)
-    return names
 
 
 def _empty(reading: _Reading) -> DataFrame:

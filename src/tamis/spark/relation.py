@@ -13,15 +13,16 @@ from typing import Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import array, col, element_at
 from pyspark.sql.types import StructType
 
 from tamis.formats.errors import shown
-from tamis.formats.scan import FileFormat
+from tamis.formats.scan import FileFormat, ReadField
 from tamis.spark.errors import MissingFileError, UnreadableFileError
-from tamis.spark.paths import as_shown, check_visible, pattern
+from tamis.spark.paths import as_shown, check_visible, pattern, quoted
 from tamis.spark.session import with_settings
 
-__all__ = ["Relation", "relation"]
+__all__ = ["Relation", "column", "relation"]
 
 THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -41,6 +42,16 @@ AVRO: Final = "org.apache.spark:spark-avro_2.13"
 _LOCAL: Final = re.compile("^file:/+")
 """Spark lists local files as file:///x, and shows them to their rows as file:/x."""
 _NOT_FOUND: Final = re.compile(r"Path does not exist: (\S.*?)\. SQLSTATE")
+
+
+def column(field: ReadField, name: str) -> Column:
+    """A column that was read under that name; one whose parts have been called otherwise, as a whole only.
+
+    Where a query needs one part of a column, Spark reads that part alone, and finds it by name: of the id it knows
+    no more. It does not see through an array of one, and so has to read the whole.
+    """
+    found = col(quoted(field.written_as or name))
+    return found if field.id is None or field.own_path or not field.children else element_at(array(found), 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,46 @@
-"""Columns that are one column in files: a struct, and what was dropped from it but is still named by deletes.
+"""Columns under other names than their own, where Spark would be led astray by them; and two columns read as one.
 
-Spark's readers want each column of a file once. So such columns are read as one, and taken apart again.
+Spark finds the columns of a file by id, but pushes filters down, and looks types up, by name: a name that had two
+meanings must not reach it. And it wants each column of a file once: a struct, and what was dropped from it but is
+still named by deletes, are read together and taken apart again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
+from pyarrow import types as pt
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from tamis.formats.scan import ReadField
 from tamis.spark.types import read_name, rebuilt
 
-__all__ = ["shared", "taken"]
+__all__ = ["read_names", "shared", "taken"]
 
-ADDED = "_tamis_field_{}"
+OTHER_NAME: Final = "_tamis_column_{}"
+"""What no file calls a column, by its id."""
+ADDED: Final = "_tamis_field_{}"
 """The name of a field that is read beside the ones that the table has, by its id."""
+
+
+def read_names(fields: Sequence[ReadField]) -> list[str]:
+    """Names to read by: the columns' own, by which Spark then pushes filters down, where that cannot go wrong.
+
+    Columns are found by id, so that one whose name had two meanings, or differs from another in case alone, can have
+    another name meanwhile.
+    """
+    seen: set[str] = set()
+    names = []
+    for field in fields:
+        name = field.name if field.own_name or field.id is None else OTHER_NAME.format(field.id)
+        while name.lower() in seen:
+            name = f"{name}_{field.id}"
+        seen.add(name.lower())
+        names.append(name)
+    return names
 
 
 def shared(fields: Sequence[ReadField]) -> tuple[list[ReadField], list[int]]:
@@ -27,19 +50,34 @@ def shared(fields: Sequence[ReadField]) -> tuple[list[ReadField], list[int]]:
     places = []
     for field in fields:
         key = _key(field)
+        safe = field if field.own_name or field.id is None else _renamed(field)
         if key in found:
-            read[found[key]] = _joined(read[found[key]], field)
+            read[found[key]] = _joined(read[found[key]], safe)
         else:
             found[key] = len(read)
-            read.append(field)
+            read.append(safe)
         places.append(found[key])
     return read, places
+
+
+def _renamed(field: ReadField) -> ReadField:
+    """A column with names inside that no file has: Spark takes the type of a field by name, whatever its id is."""
+    inside = [_renamed(child) for child in field.children]
+    if pt.is_struct(field.type):
+        inside = [replace(child, name=ADDED.format(child.id)) for child in inside]
+    return replace(field, children=tuple(inside))
 
 
 def taken(column: Column, read: ReadField, field: ReadField) -> Column:
     """The field as users see it, out of what was read for it."""
     if read.children == field.children:
         return rebuilt(column, field)
+    if pt.is_map(field.type):
+        (key, value), (key_read, value_read) = field.children, read.children
+        values = f.transform_values(column, lambda _, one: taken(one, value_read, value))
+        return f.transform_keys(values, lambda one, _: taken(one, key_read, key))
+    if not pt.is_struct(field.type):
+        return f.transform(column, lambda one: taken(one, read.children[0], field.children[0]))
     by_key = {_key(one): one for one in read.children}
     parts = []
     for child in field.children:
@@ -54,7 +92,7 @@ def _key(field: ReadField) -> object:
 
 
 def _joined(a: ReadField, b: ReadField) -> ReadField:
-    """A struct with the fields of both."""
+    """A struct with the fields of both, of which one is not all of the column."""
     children = {_key(one): one for one in a.children}
     for one in b.children:
         key = _key(one)
@@ -62,4 +100,4 @@ def _joined(a: ReadField, b: ReadField) -> ReadField:
             children[key] = _joined(children[key], one)
         else:
             children[key] = one if one.id is None else replace(one, name=ADDED.format(one.id))
-    return replace(a, children=tuple(children.values()))
+    return replace(a, children=tuple(children.values()), own_path=False)

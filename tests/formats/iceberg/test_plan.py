@@ -242,6 +242,21 @@ def test_manifest_that_cannot_match_is_not_fetched(
     assert plan.stats.files == 4
 
 
+def test_manifests_that_a_join_prunes_are_credited_to_its_filter(tmp_path: Path) -> None:
+    """What the predicate prunes anyway is not the filter's merit, and of two filters the first one counts."""
+    opened, fetched = counted(events(tmp_path))
+    regions = tamis.RuntimeFilter.of("region", ["us", "uk"])
+    nobody = tamis.RuntimeFilter.of("region", ["nowhere"])
+    plan = opened.plan("ts >= '2024-01-04'", runtime_filters=[regions])
+    (credit,) = plan.stats.filters
+    assert (credit.files, credit.dropped["manifest"], credit.idle) == (1, 1, None)
+    assert plan.files["partition"].to_pylist() == ["region=uk/ts_day=2024-01-04"]
+    assert len(fetched) == 3  # the manifest list, and the manifests of us and uk
+    both = opened.plan(runtime_filters=[regions, nobody]).stats.filters
+    assert [one.dropped["manifest"] for one in both] == [2, 2]
+    assert [one.idle for one in both] == [None, None]
+
+
 def test_progress_is_told_up_to_the_last_file(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     table = events(tmp_path)

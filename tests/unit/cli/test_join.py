@@ -59,7 +59,8 @@ def test_what_makes_no_sense_is_refused_before_spark_starts(
 
 
 def test_other_side_that_is_neither_files_nor_a_table_is_named(tamis: Tamis, table: Table) -> None:
-    refused(tamis("join", folder_of(table), "/no/such/dim", "--on", "id"), "/no/such/dim")
+    for name in ("/no/such/dim", "/no/such/dim.csv"):
+        refused(tamis("join", folder_of(table), name, "--on", "id"), name)
 
 
 def test_condition_on_a_table_of_the_other_side_is_checked(tamis: Tamis, table: Table) -> None:

@@ -13,7 +13,7 @@ from tamis.predicate.bound import Unclear
 from tamis.predicate.parse import parse
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.values import ValueSet
-from tamis.sieve.domain import BucketRange, ColumnStats, Domain, Facts, stats_domain
+from tamis.sieve.domain import BucketRange, ColumnStats, Domain, Facts, Range, stats_domain
 from tamis.sieve.hashing import bucket_of_keys
 from tamis.sieve.judge import Verdicts, judge, may_hold
 from tamis.sieve.order import encode
@@ -342,6 +342,25 @@ def test_range_of_integers_prunes_buckets_while_it_is_short() -> None:
     kept = [bucket for bucket in range(1000) if in_bucket("x BETWEEN 1 AND 3", INT, bucket, 1000) != "none"]
     assert len(kept) == 3
     assert in_bucket("x > 1", INT, 3) == "some"
+
+
+def test_bucket_and_range_must_hold_one_and_the_same_value() -> None:
+    """A file of 5's bucket whose values begin at 400 holds neither 5 nor 500, though each fact alone allows one."""
+    buckets = bucket_of_keys(np.array([5, 500]), INT, 1000)
+    assert buckets is not None
+    ends = pa.array([400, 0], INT), pa.array([600, 600], INT)
+    span = Range(encode(ends[0], INT), encode(ends[1], INT))
+    five = np.full(2, buckets[0])
+    any_ = Domain.any(2)
+    domain = Domain(
+        ~any_.may_null,
+        ~any_.may_nan,
+        any_.may_value,
+        (span,),
+        (BucketRange(1000, five, five, np.array([True, True])),),
+    )
+    found = judge(bind(parse("x IN (5, 500)"), Schema.of(x=INT)).root, Facts(2, {1: domain}))
+    assert found.possible.tolist() == [False, True]
 
 
 def test_bucket_never_proves_that_all_rows_match() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 from pyarrow import types as pt
@@ -15,20 +17,44 @@ from tamis.formats.scan import ReadField
 
 __all__ = ["read_field", "read_fields"]
 
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Names that writers put into files as they are; of others they replace characters."""
+
 
 def read_fields(schema: TableSchema, history: Sequence[TableSchema]) -> tuple[ReadField, ...]:
-    """The columns of a schema, each with whether files may have something else under its name.
+    """The columns of a schema, each with how far its names are to be trusted: what files had under them, and when.
 
-    A history that is not known from the table's first schema on may hide such a meaning: then no name is sure.
+    A history that is not known from the table's first schema on may hide another meaning: then no name is sure.
     """
+    every = (schema, *history)
     meanings: dict[tuple[str, ...], set[tuple[int, int]]] = {}
-    for one in (schema, *history):
-        for path, field in one.walk():
-            meanings.setdefault(_folded(path), set()).add((field.id, _width(field.type)))
+    paths: dict[int, set[tuple[str, ...]]] = {}
+    for path, field in (found for one in every for found in _walk(one.fields, ())):
+        meanings.setdefault(tuple(name.casefold() for name in path), set()).add((field.id, _width(field.type)))
+        paths.setdefault(field.id, set()).add(path)
     many = {path[0] for path, found in meanings.items() if len(found) > 1}
     whole = _is_whole(history)
-    fields = (read_field(field) for field in schema.fields)
-    return tuple(replace(field, own_name=whole and field.name.casefold() not in many) for field in fields)
+    return tuple(
+        replace(
+            read_field(field),
+            own_name=whole and field.name.casefold() not in many,
+            own_path=whole and field.name.casefold() not in many and _is_constant(field, paths),
+        )
+        for field in schema.fields
+    )
+
+
+def _walk(fields: Iterable[Field], parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Every field with its path, those inside lists and maps too."""
+    for field in fields:
+        path = (*parents, field.name)
+        yield path, field
+        yield from _walk((*field.children, *field.items), path)
+
+
+def _is_constant(field: Field, paths: Mapping[int, set[tuple[str, ...]]]) -> bool:
+    """Whether the field and all in it were always called so, and by names that writers do not have to change."""
+    return all(len(paths[one.id]) == 1 and _PLAIN.fullmatch(one.name) for _, one in _walk((field,), ()))
 
 
 def _width(type_: pa.DataType) -> int:
@@ -42,10 +68,6 @@ def _width(type_: pa.DataType) -> int:
     return narrow or type_.precision
 
 
-def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.casefold() for name in path)
-
-
 def _is_whole(history: Sequence[TableSchema]) -> bool:
     """Whether these are all schemas since the table was made: writers count them from 0, and a new one's ids from 1.
 
@@ -55,14 +77,8 @@ def _is_whole(history: Sequence[TableSchema]) -> bool:
     if numbers != list(range(len(numbers))):
         return False
     first = min(history, key=lambda one: one.schema_id)
-    ids = sorted(_ids(first.fields))
+    ids = sorted(field.id for _, field in _walk(first.fields, ()))
     return ids == list(range(1, len(ids) + 1))
-
-
-def _ids(fields: Sequence[Field]) -> Iterator[int]:
-    for field in fields:
-        yield field.id
-        yield from _ids((*field.children, *field.items))
 
 
 def _default(field: Field) -> pa.Scalar | None:

@@ -7,9 +7,11 @@ but wider. Law: a manifest with a file that may match is never dropped; whatever
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.formats.iceberg.manifest_list import FieldSummary, Manifest, summaries
@@ -21,30 +23,40 @@ from tamis.sieve.outcome import Sieve
 from tamis.sieve.transforms import preimage
 from tamis.sieve.trial import try_all
 
-__all__ = ["may_match"]
+__all__ = ["KEPT", "PREDICATE", "may_match", "who_prunes"]
+
+KEPT: Final = -2
+PREDICATE: Final = -1
+"""What the predicate prunes; a runtime filter is named by its place."""
+Deciders = npt.NDArray[np.int64]
 
 
 def may_match(sieve: Sieve, metadata: TableMetadata, manifests: Sequence[Manifest]) -> list[bool]:
     """For each manifest whether it may hold a file that may match; UnknownSpecError for a spec that is not there."""
-    kept = [True] * len(manifests)
+    return [decider == KEPT for decider in who_prunes(sieve, metadata, manifests)]
+
+
+def who_prunes(sieve: Sieve, metadata: TableMetadata, manifests: Sequence[Manifest]) -> list[int]:
+    """For each manifest what prunes it: the predicate, else the first runtime filter that does, else nothing."""
+    kept = [KEPT] * len(manifests)
     by_spec: dict[int, list[int]] = {}
     for place, one in enumerate(manifests):
         by_spec.setdefault(one.spec_id, []).append(place)
     for spec_id, places in by_spec.items():
         layout = metadata.layout(spec_id)
         found = _judge(sieve, layout, [manifests[place] for place in places])
-        for place, possible in zip(places, found.tolist(), strict=True):
-            kept[place] = possible
+        for place, decider in zip(places, found.tolist(), strict=True):
+            kept[place] = decider
     return kept
 
 
-def _judge(sieve: Sieve, layout: SpecLayout, manifests: Sequence[Manifest]) -> Mask:
+def _judge(sieve: Sieve, layout: SpecLayout, manifests: Sequence[Manifest]) -> Deciders:
     wanted = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
     facts = _facts(layout, manifests, {column.id: column for column in wanted})
-    possible = try_all(sieve.predicate.conjuncts, facts).possible
-    for runtime in sieve.runtime_filters:
-        possible = possible & runtime.possible(facts)
-    return possible
+    deciders = np.where(try_all(sieve.predicate.conjuncts, facts).possible, KEPT, PREDICATE)
+    for place, runtime in enumerate(sieve.runtime_filters):
+        deciders = np.where((deciders == KEPT) & ~runtime.possible(facts), place, deciders)
+    return deciders
 
 
 def _facts(layout: SpecLayout, manifests: Sequence[Manifest], columns: dict[ColumnId, Column]) -> Facts:

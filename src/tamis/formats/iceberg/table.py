@@ -17,7 +17,7 @@ from tamis.formats.iceberg.inspection import Inspection, inspect_table
 from tamis.formats.iceberg.manifest_list import DATA, DELETES, Manifest, read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files, read_delete_files
 from tamis.formats.iceberg.metadata import Selection, TableMetadata
-from tamis.formats.iceberg.pruning import may_match
+from tamis.formats.iceberg.pruning import KEPT, PREDICATE, may_match, who_prunes
 from tamis.formats.iceberg.reading import Fetch
 from tamis.formats.iceberg.scan import scan_plan
 from tamis.formats.iceberg.spread import ManifestReader, manifest_units
@@ -75,8 +75,9 @@ class IcebergTable:
         start = perf_counter()
         listed = read_manifest_list(self.selection.snapshot, self.fetch)
         data = live_manifests(listed, DATA)
-        kept = may_match(sieve, self.metadata, data)
-        unread = [Unread(one.spec_id, one.live_files or 0) for one, keep in zip(data, kept, strict=True) if not keep]
+        deciders = who_prunes(sieve, self.metadata, data)
+        kept = [decider == KEPT for decider in deciders]
+        unread = [_unread(one, decider) for one, decider in zip(data, deciders, strict=True) if decider != KEPT]
         took = perf_counter() - start
         chosen = [one for one, keep in zip(data, kept, strict=True) if keep]
 
@@ -126,6 +127,11 @@ def _wanted(sieve: Sieve) -> dict[int, pa.DataType]:
     """The columns whose statistics are needed."""
     columns = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
     return {column.id: column.type for column in columns if isinstance(column.id, int)}
+
+
+def _unread(manifest: Manifest, decider: int) -> Unread:
+    runtime_filter = None if decider == PREDICATE else decider
+    return Unread(manifest.spec_id, manifest.live_files or 0, runtime_filter=runtime_filter)
 
 
 def _without_deletes(outcome: Outcome) -> Outcome:
