@@ -29,7 +29,7 @@ export UV_HTTP_TIMEOUT ?= 180
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: java $(READY)  ## show what works so far, on tables made on the spot
+demo: java $(READY)  ## show what works: make a table, explain, read and join it
 	@$(BIN)/tamis demo
 
 test: java check  ## check, then every test suite

@@ -41,9 +41,9 @@ class Query:
 QUERIES: Final = (
     Query(
         "orders",
-        "join the open orders of twenty customers",
+        "join the orders of one customer",
         "select o_orderkey, o_orderdate from orders "
-        f"where o_custkey in (select c_custkey from customer order by c_custkey limit 20) and o_orderkey <= {DATED}",
+        f"where o_custkey = (select min(o_custkey) from orders) and o_orderkey <= {DATED}",
         {"l_orderkey": "o_orderkey"},
     ),
     Query(

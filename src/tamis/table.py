@@ -197,11 +197,22 @@ class Table:
         from tamis.spark.join import Join, KeyOptions, is_case_sensitive, join_keys
 
         join = Join.of(on, how, null_safe=null_safe)
-        keys, note = join_keys(self.source, other, join, KeyOptions(**options))
-        filters = [*runtime_filters, *([] if keys is None else [keys])]
-        plan = self.plan(
-            where, runtime_filters=filters, case_sensitive=is_case_sensitive(other), spark=other.sparkSession
-        )
+        sensitive, spark = is_case_sensitive(other), other.sparkSession
+
+        def planned(*filters: RuntimeFilter) -> TablePlan:
+            every = (*runtime_filters, *filters)
+            return self.plan(where, runtime_filters=every, case_sensitive=sensitive, spark=spark)
+
+        def saved(keys: RuntimeFilter) -> float:
+            stats = planned(keys).stats
+            mine = stats.filters[-1]
+            # Of manifests that were pruned unread the number of files is known, and not their bytes.
+            return max(
+                mine.bytes / max(stats.kept_bytes + mine.bytes, 1), mine.files / max(stats.kept + mine.files, 1)
+            )
+
+        keys, note = join_keys(self.source, other, join, KeyOptions(**options), saved)
+        plan = planned(*([] if keys is None else [keys]))
         if note is not None:
             stats = replace(plan.stats, notes=(*plan.stats.notes, note))
             plan = replace(plan, stats=stats)

@@ -100,7 +100,7 @@ def test_job_that_fails_leaves_nothing_and_names_the_log(table: Table, tmp_path:
 
 def test_file_that_is_listed_but_gone_is_named(tmp_path: Path) -> None:
     table = events(tmp_path)
-    gone = sorted(Path(folder_of(table)).rglob("*.parquet"))[0]
+    gone = min(Path(folder_of(table)).rglob("*.parquet"))
     gone.unlink()
     ran = tamis("scan", folder_of(table), "--quiet", *LOCAL, code=2)
     assert ran.err.startswith("tamis: the table lists a file that is not there: ")

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -91,7 +94,8 @@ class Session:
         spark = None
         try:
             spark = self._start(log)
-            yield spark
+            with _interruptible():
+                yield spark
         except Exception as error:
             failure = explained(error, log)
             keep = isinstance(failure, SparkFailure) and failure.log is not None
@@ -146,6 +150,30 @@ class Session:
 
         for name in LOGGERS:
             PySparkLogger.getLogger(name).disabled = True
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C be a KeyboardInterrupt: PySpark's own handler calls the JVM first, amid a call that is under way."""
+    asked = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        signal.default_int_handler(number, frame)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception as error:
+        if asked:
+            raise KeyboardInterrupt from error  # py4j makes an error of its own of it
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,9 +7,10 @@ the table's, or have no order) that is found out from the schemas, before any jo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
+from time import perf_counter
 from typing import Final
 
 import pyarrow as pa
@@ -24,11 +25,13 @@ from tamis.sieve.joinkeys import convert
 from tamis.sieve.keyinput import column_paths
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.runtime import MAX_KEYS, RuntimeFilter
-from tamis.spark.keys import collect, key_types, quoted, require_columns
+from tamis.spark.keys import collect, key_types, outlook, quoted, require_columns, small_side
 from tamis.spark.session import checked
 
 __all__ = ["Join", "JoinError", "KeyOptions", "is_case_sensitive", "join_keys", "joined"]
 
+LEAST_SAVED: Final = 0.1
+"""The part of the bytes that a filter of very many keys has to save, or its cost is not worth it."""
 CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 HOWS: Final = {
     "inner": "inner",
@@ -86,9 +89,13 @@ class Join:
 
 
 def join_keys(
-    table: FormatTable, other: DataFrame, join: Join, options: KeyOptions
+    table: FormatTable, other: DataFrame, join: Join, options: KeyOptions, saved: Callable[[RuntimeFilter], float]
 ) -> tuple[RuntimeFilter | None, str | None]:
-    """The keys of the other side if they can prune the table; else None, and why not."""
+    """The keys of the other side if they can prune the table; else None, and why not.
+
+    saved tells how large a part of the bytes a filter would save. It is asked before a large side is pinned, which
+    takes longer than most joins: a filter that saves little is not worth it.
+    """
     sensitive = is_case_sensitive(other)
     columns = [table.schema.find(path, case_sensitive=sensitive) for path in join.columns]
     require_columns(other, join.others)
@@ -102,21 +109,33 @@ def join_keys(
     if all(isinstance(reason, str) for reason in reasons):
         said = "; ".join(f"{column.name}: {why}" for column, why in zip(columns, reasons, strict=True))
         return None, f"no join keys were collected, for they cannot prune: {said}"
+    start = perf_counter()
     bloom = options.bloom
     if bloom is None:
         bloom = len(columns) == 1 and may_look_up(table.specs, columns[0])
     try:
+        side = small_side(other) if options.pin else None
+        if side is None and options.bloom is None:
+            span, count = outlook(other, join.others, join.columns)
+            share = 1.0 if count <= options.max_keys or bloom else saved(span)
+            if share < LEAST_SAVED:
+                return None, (
+                    f"no join keys were collected: there are about {count:,}, and their range saves {share:.0%} of "
+                    f"the table. Give bloom=True to collect more than {options.max_keys:,} keys all the same"
+                )
         keys = collect(
-            other,
+            other if side is None else side,
             join.others,
             names=join.columns,
             max_keys=options.max_keys,
             null_safe=join.null_safe,
             with_bloom=bloom,
-            pin=options.pin,
+            pin=options.pin and side is None,
         )
     except FilterInputError as error:
         return None, f"the join keys cannot prune: {error}"
+    if keys.collected is not None:
+        keys = replace(keys, collected=replace(keys.collected, seconds=perf_counter() - start))
     return keys, None
 
 

@@ -5,10 +5,11 @@ allowed: if that is all of them, it is done, without making them distinct and wi
 alone takes longer. If there are more rows, they are made distinct, unless those at hand show already that the keys
 are too many; then another job asks for their range, and one in Python makes a bloom filter.
 
-Law: every key of the pinned build side is in the filter. The build side is pinned by an eager localCheckpoint: the
-executors keep its rows, and a job for which they are lost fails, instead of computing others. (Eager or not takes the
-same time; but a lazy one leaves rows that can be computed again, where the first job finds that there are none.)
-Spark keeps its size estimate, so it is broadcast as before.
+Law: every key of the pinned build side is in the filter. A build side of few rows comes to the driver whole, and is
+pinned by being there. A larger one is pinned by an eager localCheckpoint: the executors keep its rows, and a job for
+which they are lost fails, instead of computing others. (Eager or not takes the same time; but a lazy one leaves rows
+that can be computed again, where the first job finds that there are none.) Spark keeps its size estimate, so it is
+broadcast as before.
 """
 
 from __future__ import annotations
@@ -31,12 +32,15 @@ from tamis.sieve.runtime import MAX_KEYS, Collected, RuntimeFilter
 from tamis.spark.session import checked
 from tamis.spark.shipping import explained, on_executors
 
-__all__ = ["collect", "key_types", "quoted", "require_columns"]
+__all__ = ["collect", "key_types", "outlook", "quoted", "require_columns", "small_side"]
 
 MAX_BLOOM_KEYS: Final = 4_000_000
 """Most keys to make a bloom filter of: 5 MB from each task. As Spark's own runtime bloom filter has it."""
 BLOOM_TASKS: Final = 32
 """Most tasks that make one, so that the driver merges no more than 160 MB."""
+MAX_LOCAL_ROWS: Final = 20_000
+"""Most rows of a build side to bring to the driver and back: a few megabytes, in less time than a checkpoint."""
+MAX_LOCAL_BYTES: Final = 64 << 20
 BINARY_COLLATION: Final = "UTF8_BINARY"
 
 _TYPES: Final = {
@@ -57,6 +61,8 @@ _TYPES: Final = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+_LOCAL: Final = frozenset(_TYPES) - {"void", "time", "char", "varchar"} | {"decimal"}
+"""Types whose values go to the driver and back as they are."""
 
 
 def collect(
@@ -79,7 +85,7 @@ def collect(
     _check(df, wanted, paths, max_keys)
     require_columns(df, wanted)
     types = key_types(df, wanted)
-    side = df.localCheckpoint(eager=True) if pin else df
+    side = (small_side(df) or df.localCheckpoint(eager=True)) if pin else df
     keys = _key_columns(side, wanted, null_safe=null_safe)
     found = _listed(keys, max_keys)
     if found is not None:
@@ -89,6 +95,29 @@ def collect(
         runtime, count = _summary(keys, paths, types, wanted, null_safe=null_safe, with_bloom=with_bloom)
     collected = Collected(count, found is not None, perf_counter() - start)
     return replace(runtime, collected=collected, dataframe=side)
+
+
+def small_side(df: DataFrame) -> DataFrame | None:
+    """The same rows as a DataFrame that holds them, if they are few and of plain types; else None."""
+    fields = df.schema.fields
+    plain = all(field.dataType.typeName().partition("(")[0] in _LOCAL for field in fields)
+    if not plain or len({field.name for field in fields}) < len(fields):
+        return None
+    rows = df.limit(MAX_LOCAL_ROWS + 1).toArrow()
+    if rows.num_rows > MAX_LOCAL_ROWS or rows.nbytes > MAX_LOCAL_BYTES:
+        return None
+    return df.sparkSession.createDataFrame(rows, df.schema)
+
+
+def outlook(df: DataFrame, columns: Sequence[str], names: Sequence[ColumnName]) -> tuple[RuntimeFilter, int]:
+    """What the keys of a build side that may still change look like: their range, and about how many there are.
+
+    To decide whether to collect them, not to prune by.
+    """
+    wanted = list(columns)
+    types = key_types(df, wanted)
+    keys = _key_columns(df, wanted, null_safe=False)
+    return _summary(keys, column_paths(names), types, wanted, null_safe=False, with_bloom=False)
 
 
 def require_columns(df: DataFrame, columns: Sequence[str]) -> None:

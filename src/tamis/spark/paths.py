@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from tamis.formats.errors import shown
 from tamis.spark.errors import UnreadableFileError
 
-__all__ = ["as_shown", "canonical", "check_visible", "pattern", "quoted"]
+__all__ = ["as_shown", "canonical", "check_visible", "pattern", "plain", "quoted"]
 
 _GLOB: Final = re.compile(r"[{}\[\]*?\\]")
 _FILE: Final = re.compile(r"^file:/*")
@@ -24,9 +24,18 @@ def pattern(path: str) -> str:
     r"""The path as a pattern that matches it alone.
 
     >>> pattern("/a/b[1]*.parquet")
-    '/a/b\\\\[1\\\\]\\\\*.parquet'
+    '/a/b\\[1\\]\\*.parquet'
     """
     return _GLOB.sub(r"\\\g<0>", path)
+
+
+def plain(escaped: str) -> str:
+    r"""The one path that a pattern of ours matches.
+
+    >>> plain(pattern("/a/b[1]*.parquet"))
+    '/a/b[1]*.parquet'
+    """
+    return re.sub(r"\\(.)", r"\1", escaped)
 
 
 def check_visible(paths: Sequence[str]) -> None:

@@ -156,8 +156,8 @@ def _hidden_columns(
         if group.file_format != "parquet":
             what = "its rows' positions are asked for" if asked else "it has position deletes"
             raise UnreadableFileError(
-                f"{shown(paths[0])} is an {group.file_format.upper()} file and {what}: Spark knows the place of a row "
-                "in Parquet files alone. Rewrite such files as Parquet with the table's own engine.",
+                f"{shown(paths[0])} is an {group.file_format.upper()} file and {what}: Spark knows the place of a "
+                "row in Parquet files alone. Rewrite such files as Parquet with the table's own engine.",
                 path=shown(paths[0]),
                 reason="no row positions",
             )

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from tamis.formats.errors import shown
 from tamis.formats.scan import FileFormat, ReadField
 from tamis.spark.errors import MissingFileError, UnreadableFileError
-from tamis.spark.paths import as_shown, check_visible, pattern, quoted
+from tamis.spark.paths import as_shown, check_visible, pattern, plain, quoted
 from tamis.spark.session import with_settings
 
 __all__ = ["Relation", "column", "relation"]
@@ -102,7 +102,7 @@ def _explained(error: Exception, file_format: FileFormat) -> Exception:
     text = str(error)
     missing = _NOT_FOUND.search(text)
     if missing or "PATH_NOT_FOUND" in text:
-        path = shown(missing[1]) if missing else text
+        path = shown(plain(missing[1])) if missing else text
         return MissingFileError(
             f"the table lists a file that is not there: {path}. It was removed by something other than the table's "
             "writers; restore it, or read a snapshot that does not need it.",

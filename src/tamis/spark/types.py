@@ -33,6 +33,8 @@ __all__ = [
 FIELD_ID: Final = "parquet.field.id"
 DEFAULT: Final = "EXISTS_DEFAULT"
 """Where Spark's readers look for the value of a column that a file does not have, as SQL."""
+LONG_DIGITS: Final = 18
+"""Decimals up to so many digits are kept as one integer."""
 FORMATTED: Final = r"^(.{8})(.{4})(.{4})(.{4})(.{12})$"
 
 
@@ -63,7 +65,16 @@ def readable(field: ReadField) -> bool:
 
 def output_type(field: ReadField) -> DataType:
     """The type that users see: the connectors' own."""
+    if field.id is not None and field.default is not None and not _can_default(field.type):
+        raise unreadable_column(field.name, field.described, " with an initial default")
     return _type(field, field.name, read=False)
+
+
+def _can_default(kind: pa.DataType) -> bool:
+    """Whether Spark's vectorised Parquet reader can give a default of the type: for the others it fails, or worse."""
+    if pt.is_decimal(kind):
+        return int(kind.precision) <= LONG_DIGITS
+    return kind != pa.uuid() and not (pt.is_binary(kind) or pt.is_fixed_size_binary(kind))
 
 
 def _type(field: ReadField, path: str, *, read: bool) -> DataType:

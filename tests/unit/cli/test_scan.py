@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pyiceberg.table import Table
 from tamis.cli.failures import explained, not_started
 from tamis.cli.output import Format, Output, OutputError
 from tamis.cli.selecting import Selected, selected
-from tamis.cli.sparks import Session
+from tamis.cli.sparks import Session, _interruptible
 from tamis.errors import BindError
 from tamis.spark.errors import MissingFileError
 from tests.unit.cli.tables import Ran, Tamis, events, folder_of, run
@@ -194,6 +195,22 @@ def test_error_that_is_not_spark_s_stays_as_it_is(tmp_path: Path) -> None:
     """A bug of ours keeps its traceback."""
     for error in (ZeroDivisionError(), BindError("no", column="x", nearest=()), BrokenPipeError()):
         assert explained(error, tmp_path / "none.log") is error
+
+
+def test_interrupt_stays_one_whatever_py4j_makes_of_it() -> None:
+    """Ctrl-C is code 130, not a failure of Spark's with a log to read."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def work() -> None:
+        with _interruptible():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt as error:
+                raise _PySparkError("An error occurred while calling o1.toPythonIterator") from error
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize(

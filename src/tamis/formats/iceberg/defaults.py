@@ -23,7 +23,7 @@ def default_scalar(type_: pa.DataType, value: object) -> pa.Scalar | None:
     ...     default_scalar(pa.binary(), "00ff"),
     ...     default_scalar(pa.int32(), None),
     ... )
-    (<pyarrow.Decimal128Scalar: Decimal('14.20')>, <pyarrow.BinaryScalar: b'\\x00\\xff'>, None)
+    (<pyarrow.Decimal128Scalar: Decimal('14.20')>, <pyarrow.BinaryScalar: b'\x00\xff'>, None)
     """
     if value is None or pt.is_null(type_):  # a type that tamis does not know is not read either
         return None

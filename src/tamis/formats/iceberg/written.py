@@ -2,7 +2,7 @@
 
 Those are Parquet files without ids, which a name mapping explains, and all ORC and Avro files: their ids are in the
 file, but Spark's readers go by names. So each such file is asked what its columns are called, and files that call
-them alike are read together. Law: columns are tied by id; a name alone ties nothing but through the table's name mapping.
+them alike are read together. Law: columns are tied by id; a name ties nothing but through the table's name mapping.
 """
 
 from __future__ import annotations

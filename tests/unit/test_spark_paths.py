@@ -1,0 +1,49 @@
+"""Paths on their way to Spark and back: the same file under each spelling, and no other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark.sql")
+from tamis.spark.errors import UnreadableFileError
+from tamis.spark.paths import as_shown, check_visible, pattern, plain
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_a_pattern_leads_back_to_its_path(path: str) -> None:
+    assert plain(pattern(path)) == path
+
+
+@pytest.mark.parametrize(
+    ("path", "listed"),
+    [
+        ("/w/a.parquet", "file:/w/a.parquet"),
+        ("file:/w/a b.parquet", "file:///w/a%20b.parquet"),
+        ("file:///w/é%20.parquet", "file:/w/%C3%A9%2520.parquet"),
+        ("/w//x///a+b.parquet", "file:/w/x/a+b.parquet"),
+        ("s3a://b/x//a=1/ü#.parquet", "s3a://b/x/a=1/%C3%BC%23.parquet"),
+        ("/w/a.parquet", "hdfs://name:8020/w/a.parquet"),
+    ],
+)
+def test_what_spark_shows_is_found_for_each_spelling(path: str, listed: str) -> None:
+    """Schemes, slashes and escapes differ; a path without a scheme lies in the session's own file system."""
+    assert as_shown([path], [listed, "file:/w/other.parquet"]) == {path: listed}
+
+
+def test_a_path_that_spark_does_not_list_is_an_error() -> None:
+    """Its rows would be missing without a word."""
+    with pytest.raises(UnreadableFileError, match=r"does not list /w/b\.parquet"):
+        as_shown(["/w/a.parquet", "/w/b.parquet"], ["file:/w/a.parquet"])
+
+
+def test_the_same_path_in_two_file_systems_is_not_guessed() -> None:
+    with pytest.raises(UnreadableFileError, match="does not list"):
+        as_shown(["/w/a.parquet"], ["hdfs://one/w/a.parquet", "hdfs://two/w/a.parquet"])
+
+
+@pytest.mark.parametrize("name", ["_a.parquet", ".a.parquet", "a.parquet._COPYING_"])
+def test_names_that_spark_hides_are_refused(name: str) -> None:
+    with pytest.raises(UnreadableFileError, match="ignore files with such a name"):
+        check_visible(["/w/_folders/.may/a.parquet", f"/w/{name}"])
