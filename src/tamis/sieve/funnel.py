@@ -71,18 +71,13 @@ class Sifting:
         self.certain[self.rows], self.decider[self.rows] = trial.certain, trial.decider
         self.narrow(place, trial.possible, trial.decider)
 
-    def judge(self, place: int, basis: str, *, hashed: bool = False) -> None:
-        """Judge the files that are left with all that is known, by the predicate and by the filters in force.
-
-        hashed: the filters have been asked about buckets already. Of a single column a bucket says the same whatever
-        else is known, and the keys need not be hashed again.
-        """
+    def judge(self, place: int, basis: str) -> None:
+        """Judge the files that are left with all that is known, by the predicate and by the filters in force."""
         self.settle(place, try_all(self.sieve.predicate.conjuncts, self.facts))
         for number, runtime in enumerate(self.active):
             if len(self.rows):
                 self.idleness.note(number, runtime.blind(self.facts))
-            known = self.facts.without_buckets() if hashed and runtime.tuples is None else self.facts
-            found = runtime.probe(known)
+            found = runtime.probe(self.facts)
             self.filter(place, number, found.possible, basis)
             for text in found.notes:
                 self.notes.add(text)
@@ -169,7 +164,7 @@ def by_runtime(state: Sifting, place: int) -> None:
         _by_keys(state, place, known.without_buckets(), "partition")
         if any(domain.buckets for domain in known.domains.values()):
             _by_keys(state, place, known, "bucket")
-    state.judge(place, "stats", hashed=state.keyed is not None)
+    state.judge(place, "stats")
 
 
 def _by_keys(state: Sifting, place: int, known: Facts, basis: str) -> None:

@@ -25,13 +25,20 @@ from tamis.sieve.joinkeys import convert
 from tamis.sieve.keyinput import column_paths
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.runtime import MAX_KEYS, RuntimeFilter
-from tamis.spark.keys import collect, key_types, outlook, quoted, require_columns, small_side
+from tamis.spark.keys import (
+    LEAST_SAVED,
+    Side,
+    collect,
+    key_types,
+    looked_at,
+    outlook,
+    quoted,
+    require_columns,
+)
 from tamis.spark.session import checked
 
 __all__ = ["Join", "JoinError", "KeyOptions", "is_case_sensitive", "join_keys", "joined"]
 
-LEAST_SAVED: Final = 0.1
-"""The part of the bytes that a filter of very many keys has to save, or its cost is not worth it."""
 CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 HOWS: Final = {
     "inner": "inner",
@@ -114,23 +121,24 @@ def join_keys(
     if bloom is None:
         bloom = len(columns) == 1 and may_look_up(table.specs, columns[0])
     try:
-        side = small_side(other) if options.pin else None
-        if side is None and options.bloom is None:
-            span, count = outlook(other, join.others, join.columns)
-            share = 1.0 if count <= options.max_keys or bloom else saved(span)
+        side = looked_at(other) if options.pin else None
+        if options.bloom is None and not (bloom or (side is not None and side.whole)):
+            seen = side or Side(other, None, whole=False)
+            share, count = outlook(seen, join.others, join.columns, options.max_keys, saved)
             if share < LEAST_SAVED:
                 return None, (
-                    f"no join keys were collected: there are about {count:,}, and their range saves {share:.0%} of "
-                    f"the table. Give bloom=True to collect more than {options.max_keys:,} keys all the same"
+                    f"no join keys were collected: there are {count}, and their range saves {share:.0%} of the "
+                    f"table. Give bloom=True to collect more than {options.max_keys:,} keys all the same"
                 )
         keys = collect(
-            other if side is None else side,
+            other,
             join.others,
             names=join.columns,
             max_keys=options.max_keys,
             null_safe=join.null_safe,
             with_bloom=bloom,
-            pin=options.pin and side is None,
+            pin=options.pin,
+            side=side,
         )
     except FilterInputError as error:
         return None, f"the join keys cannot prune: {error}"

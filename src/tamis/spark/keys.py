@@ -14,14 +14,15 @@ broadcast as before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import DataType, DecimalType
 
 from tamis.errors import FilterInputError
@@ -32,7 +33,7 @@ from tamis.sieve.runtime import MAX_KEYS, Collected, RuntimeFilter
 from tamis.spark.session import checked
 from tamis.spark.shipping import explained, on_executors
 
-__all__ = ["collect", "key_types", "outlook", "quoted", "require_columns", "small_side"]
+__all__ = ["LEAST_SAVED", "Side", "collect", "key_types", "looked_at", "outlook", "quoted", "require_columns"]
 
 MAX_BLOOM_KEYS: Final = 4_000_000
 """Most keys to make a bloom filter of: 5 MB from each task. As Spark's own runtime bloom filter has it."""
@@ -41,6 +42,8 @@ BLOOM_TASKS: Final = 32
 MAX_LOCAL_ROWS: Final = 20_000
 """Most rows of a build side to bring to the driver and back: a few megabytes, in less time than a checkpoint."""
 MAX_LOCAL_BYTES: Final = 64 << 20
+LEAST_SAVED: Final = 0.1
+"""The part of a table that a filter of very many keys has to save, or its cost is not worth it."""
 BINARY_COLLATION: Final = "UTF8_BINARY"
 
 _TYPES: Final = {
@@ -65,7 +68,7 @@ _LOCAL: Final = frozenset(_TYPES) - {"void", "time", "char", "varchar"} | {"deci
 """Types whose values go to the driver and back as they are."""
 
 
-def collect(
+def collect(  # noqa: PLR0913 - each is a choice of its own, with a default
     df: DataFrame,
     columns: str | Sequence[str],
     *,
@@ -74,8 +77,12 @@ def collect(
     null_safe: bool = False,
     with_bloom: bool = True,
     pin: bool = True,
+    side: Side | None = None,
 ) -> RuntimeFilter:
-    """The filter, with the build side that it was collected from: see RuntimeFilter.from_dataframe."""
+    """The filter, with the build side that it was collected from: see RuntimeFilter.from_dataframe.
+
+    side is the build side if it was looked at before.
+    """
     start = perf_counter()
     checked(df.sparkSession)
     wanted = [columns] if isinstance(columns, str) else list(columns)
@@ -85,39 +92,89 @@ def collect(
     _check(df, wanted, paths, max_keys)
     require_columns(df, wanted)
     types = key_types(df, wanted)
-    side = (small_side(df) or df.localCheckpoint(eager=True)) if pin else df
-    keys = _key_columns(side, wanted, null_safe=null_safe)
-    found = _listed(keys, max_keys)
+    if side is None:
+        side = looked_at(df) if pin else Side(df, None, whole=False)
+    frame = side.pinned() if pin else df
+    keys = _key_columns(frame, wanted, null_safe=null_safe)
+    found = side.keys(wanted) if side.whole and len(side.rows or ()) <= max_keys else None
+    if found is None:
+        found = _listed(keys, max_keys)
     if found is not None:
         listed = RuntimeFilter.of(paths, _plain(found, types, wanted), null_safe=null_safe)
         runtime, count = listed, listed.keys or 0
     else:
         runtime, count = _summary(keys, paths, types, wanted, null_safe=null_safe, with_bloom=with_bloom)
     collected = Collected(count, found is not None, perf_counter() - start)
-    return replace(runtime, collected=collected, dataframe=side)
+    return replace(runtime, collected=collected, dataframe=frame)
 
 
-def small_side(df: DataFrame) -> DataFrame | None:
-    """The same rows as a DataFrame that holds them, if they are few and of plain types; else None."""
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A build side, looked at: its first rows, and whether they are all of it."""
+
+    frame: DataFrame
+    rows: pa.Table | None
+    """The first rows; None if they are of types that do not come to the driver as they are."""
+    whole: bool
+
+    def pinned(self) -> DataFrame:
+        """The same rows, which cannot change any more."""
+        if self.whole and self.rows is not None:
+            return self.frame.sparkSession.createDataFrame(self.rows, self.frame.schema)
+        return self.frame.localCheckpoint(eager=True)
+
+    def keys(self, columns: Sequence[str]) -> pa.Table | None:
+        """The key columns of the first rows; None if some are not columns of their own."""
+        paths = column_paths(columns)
+        if self.rows is None or any(len(path) > 1 or path[0] not in self.rows.column_names for path in paths):
+            return None
+        taken = [self.rows.column(path[0]) for path in paths]
+        return pa.Table.from_arrays(taken, [f"k{place}" for place in range(len(taken))])
+
+
+def looked_at(df: DataFrame) -> Side:
+    """The first rows of a build side, if they are of plain types: a small one is all there, in one job."""
     fields = df.schema.fields
     plain = all(field.dataType.typeName().partition("(")[0] in _LOCAL for field in fields)
     if not plain or len({field.name for field in fields}) < len(fields):
-        return None
+        return Side(df, None, whole=False)
     rows = df.limit(MAX_LOCAL_ROWS + 1).toArrow()
-    if rows.num_rows > MAX_LOCAL_ROWS or rows.nbytes > MAX_LOCAL_BYTES:
-        return None
-    return df.sparkSession.createDataFrame(rows, df.schema)
+    whole = rows.num_rows <= MAX_LOCAL_ROWS and rows.nbytes <= MAX_LOCAL_BYTES
+    return Side(df, rows, whole=whole)
 
 
-def outlook(df: DataFrame, columns: Sequence[str], names: Sequence[ColumnName]) -> tuple[RuntimeFilter, int]:
-    """What the keys of a build side that may still change look like: their range, and about how many there are.
+def outlook(
+    side: Side,
+    columns: Sequence[str],
+    names: Sequence[ColumnName],
+    max_keys: int,
+    saved: Callable[[RuntimeFilter], float],
+) -> tuple[float, str]:
+    """How large a part of a table the keys of a large build side may save, and about how many they are, in words.
 
-    To decide whether to collect them, not to prune by.
+    Found out before the side is pinned, from rows that may still change: to decide by, not to prune by. The range of
+    the first rows saves at least as much as that of all rows: often that is enough to know.
     """
-    wanted = list(columns)
-    types = key_types(df, wanted)
-    keys = _key_columns(df, wanted, null_safe=False)
-    return _summary(keys, column_paths(names), types, wanted, null_safe=False, with_bloom=False)
+    head = side.keys(columns)
+    types, paths = key_types(side.frame, columns), column_paths(names)
+    repeated = head is None or 2 * head.group_by(head.column_names).aggregate([]).num_rows < head.num_rows
+    if head is not None and not repeated:
+        ends = {
+            f"{end}_{name}": [getattr(pc, end)(head[name])] for name in head.column_names for end in ("min", "max")
+        }
+        share = saved(RuntimeFilter.of_ranges(paths, _ranges(pa.table(ends), types, columns)))
+        if share < LEAST_SAVED:
+            return share, f"more than {head.num_rows - 1:,}"
+    keys = _key_columns(side.frame, columns, null_safe=False)
+    every = functions.col(keys.columns[0]) if len(keys.columns) == 1 else functions.struct(*keys.columns)
+    counted = functions.approx_count_distinct(every) if repeated else functions.count("*")
+    found = keys.agg(*_ends(keys.columns), counted.alias("keys")).toArrow()
+    count = int(found.column("keys")[0].as_py())
+    if count <= max_keys:
+        return 1.0, f"about {count:,}"
+    return saved(
+        RuntimeFilter.of_ranges(paths, _ranges(found.drop_columns(["keys"]), types, columns))
+    ), f"about {count:,}"
 
 
 def require_columns(df: DataFrame, columns: Sequence[str]) -> None:
@@ -211,20 +268,28 @@ def _summary(
 ) -> tuple[RuntimeFilter, int]:
     """A range for each column, for a single one a bloom filter too, and about how many keys there are."""
     names = keys.columns
-    ends = [end(name).alias(f"{end.__name__}_{name}") for name in names for end in (functions.min, functions.max)]
     every = functions.col(names[0]) if len(names) == 1 else functions.struct(*names)
-    found = keys.agg(*ends, functions.approx_count_distinct(every).alias("keys")).toArrow()
+    found = keys.agg(*_ends(names), functions.approx_count_distinct(every).alias("keys")).toArrow()
     count = int(found.column("keys")[0].as_py())
-    plain = _plain(
-        found.drop_columns(["keys"]), [type_ for type_ in types for _ in "<>"], [c for c in columns for _ in "<>"]
-    )
-    values = [column[0] for column in plain.columns]
-    ranges = list(zip(values[::2], values[1::2], strict=True))
+    ranges = _ranges(found.drop_columns(["keys"]), types, columns)
     if not with_bloom or len(names) > 1 or count > MAX_BLOOM_KEYS:
         return RuntimeFilter.of_ranges(paths, ranges, null_safe=null_safe), count
     bloom = _bloom(keys, types[0], count)
     low, high = ranges[0]
     return RuntimeFilter.of_bloom(paths[0], bloom, low, high, type=types[0], null_safe=null_safe), count
+
+
+def _ends(names: Sequence[str]) -> list[Column]:
+    return [end(name).alias(f"{end.__name__}_{name}") for name in names for end in (functions.min, functions.max)]
+
+
+def _ranges(
+    ends: pa.Table, types: Sequence[pa.DataType], columns: Sequence[str]
+) -> list[tuple[pa.Scalar, pa.Scalar]]:
+    """The least and the greatest key of each column, from a row with all of them."""
+    plain = _plain(ends, [type_ for type_ in types for _ in "<>"], [name for name in columns for _ in "<>"])
+    values = [column[0] for column in plain.columns]
+    return list(zip(values[::2], values[1::2], strict=True))
 
 
 def _bloom(keys: DataFrame, type_: pa.DataType, count: int) -> Bloom:

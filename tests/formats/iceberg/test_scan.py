@@ -1,4 +1,4 @@
-"""What a reader is told of the files that a plan keeps: groups, values of metadata, and which names can be trusted."""
+"""What a reader is told of the files that a plan keeps: groups, values of metadata, names that can be trusted."""
 
 from __future__ import annotations
 
@@ -131,13 +131,19 @@ def scanned(table: Table, where: str | None = None) -> Scan:
 
 def test_files_are_grouped_by_whether_they_need_the_filter(table: Table) -> None:
     """Whoever is read alike is read together, in the plan's order."""
-    (everything,) = scanned(table).groups
-    assert everything.holds
-    assert everything.numbers.tolist() == [0, 1, 2]
+    assert all(group.holds for group in scanned(table).groups)
     cut = scanned(table, "id > 2")
     assert {group.holds: len(group.numbers) for group in cut.groups} == {True: 1, False: 1}
     assert [field.name for field in cut.fields] == ["id", "r"]
     assert not any((group.positions, group.equality) != (False, False) for group in cut.groups)
+
+
+def test_a_column_that_a_file_may_lack_comes_from_metadata(table: Table) -> None:
+    """Its values are all NULL by the metrics, or it is not there: an imported file has its partition in its path."""
+    found = scanned(table)
+    assert {group.constants: len(group.numbers) for group in found.groups} == {(): 2, ("r",): 1}
+    (lacking,) = (group for group in found.groups if group.constants)
+    assert found.constants["r"].take(pa.array(lacking.numbers)).to_pylist() == [None]
 
 
 def test_each_file_has_its_partition_over_all_specs(table: Table) -> None:
