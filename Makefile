@@ -35,7 +35,7 @@ demo: java $(READY)  ## show what works: make a table, explain, read and join it
 test: java check  ## check, then every test suite
 	$(BIN)/pytest
 
-check: $(READY)  ## lint, format, types, import direction, and the examples in code and docs
+check: java $(READY)  ## lint, format, types, import direction, and the examples in code and docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -16,7 +16,7 @@ from bench.star.session import WAREHOUSE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCALE: Final = 3
+SCALE: Final = 6
 FACT: Final = "star.db.lineitem"
 KEYS: Final = 6_000_000 * SCALE
 """Order keys go up to here; three of four are not used."""

@@ -18,7 +18,7 @@ from pyiceberg.transforms import parse_transform
 import tamis
 from tamis.errors import BindError, FilterInputError
 from tamis.sieve.runtime import RuntimeFilter
-from tamis.spark.join import JoinError
+from tamis.spark.errors import JoinError
 from tamis.table import Table
 from tests.formats.iceberg.making import create
 

@@ -6,6 +6,7 @@ from tamis.errors import TamisError
 
 __all__ = [
     "ExecutorError",
+    "JoinError",
     "MissingFileError",
     "SparkVersionError",
     "TimeZoneError",
@@ -32,6 +33,10 @@ class UnreadableFileError(TamisError):
 
 class MissingFileError(TamisError):
     """The table lists a file that is not there. Facts: path."""
+
+
+class JoinError(TamisError):
+    """A join that tamis does not do, or that names columns which are not there. Facts: how, or columns."""
 
 
 class ExecutorError(TamisError):

@@ -18,13 +18,14 @@ from pyarrow import types as pt
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, functions
 
-from tamis.errors import FilterInputError, TamisError
+from tamis.errors import FilterInputError
 from tamis.formats import FormatTable
 from tamis.predicate.schema import Column
 from tamis.sieve.joinkeys import convert
 from tamis.sieve.keyinput import column_paths
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.runtime import MAX_KEYS, RuntimeFilter
+from tamis.spark.errors import JoinError
 from tamis.spark.keys import (
     LEAST_SAVED,
     Side,
@@ -37,7 +38,7 @@ from tamis.spark.keys import (
 )
 from tamis.spark.session import checked
 
-__all__ = ["Join", "JoinError", "KeyOptions", "is_case_sensitive", "join_keys", "joined"]
+__all__ = ["Join", "KeyOptions", "is_case_sensitive", "join_keys", "joined"]
 
 CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 HOWS: Final = {
@@ -51,10 +52,6 @@ HOWS: Final = {
 """Spark's words for a join, without underscores."""
 PRESERVED: Final = frozenset({"left", "full", "anti"})
 """Joins that keep rows of the table without a match."""
-
-
-class JoinError(TamisError):
-    """A join that tamis does not do, or that names columns which are not there. Facts: how, or columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,12 +92,10 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     looked_up = _lookup(reading, group)
     frame = found.frame
     hidden = _hidden_columns(reading, group, found, paths, looked_up)
-    columns = [
-        read_as.get(field.name, _absent(field)).alias(field.name, metadata={})
-        for field in fields
-        if field.name not in group.constants
-    ]
-    frame = frame.select(*columns, *hidden)
+    stored = [field for field in fields if field.name not in group.constants]
+    columns = [read_as[field.name] if field.name in read_as else _absent(field) for field in stored]
+    named = [one.alias(field.name, metadata={}) for one, field in zip(columns, stored, strict=True)]
+    frame = frame.select(*named, *hidden)
     if looked_up:
         frame = _with_lookup(reading, found, frame, looked_up)
     if group.positions:
@@ -106,7 +104,10 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
         frame = deletes.without_equal(reading.spark, scan, frame)
     if not group.holds:
         frame = frame.filter(f.expr(reading.sql))
-    return frame.select(*(f.col(quoted(name)) for name in (*reading.columns, *reading.metadata_columns)))
+    wanted = (*reading.columns, *reading.metadata_columns)
+    if not looked_up and not hidden and wanted == tuple(field.name for field in stored):
+        return frame
+    return frame.select(*(f.col(quoted(name)) for name in wanted))
 
 
 def _in_orc(reading: _Reading, fields: Sequence[ReadField]) -> list[ReadField]:
