@@ -85,17 +85,19 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     read, places = shared(in_files)
     names = read_names(read)
     found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
-    read_as = {
-        field.name: taken(column(read[place], names[place]), read[place], field)
-        for field, place in zip(in_files, places, strict=True)
-    }
     looked_up = _lookup(reading, group)
-    frame = found.frame
     hidden = _hidden_columns(reading, group, found, paths, looked_up)
     stored = [field for field in fields if field.name not in group.constants]
-    columns = [read_as[field.name] if field.name in read_as else _absent(field) for field in stored]
-    named = [one.alias(field.name, metadata={}) for one, field in zip(columns, stored, strict=True)]
-    frame = frame.select(*named, *hidden)
+    if not hidden and stored == in_files and not any(field.children or field.type == pa.uuid() for field in stored):
+        frame = _plain(found.frame, stored, names)
+    else:
+        read_as = {
+            field.name: taken(column(read[place], names[place]), read[place], field)
+            for field, place in zip(in_files, places, strict=True)
+        }
+        columns = [read_as[field.name] if field.name in read_as else _absent(field) for field in stored]
+        named = [one.alias(field.name, metadata={}) for one, field in zip(columns, stored, strict=True)]
+        frame = found.frame.select(*named, *hidden)
     if looked_up:
         frame = _with_lookup(reading, found, frame, looked_up)
     if group.positions:
@@ -108,6 +110,18 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     if not looked_up and not hidden and wanted == tuple(field.name for field in stored):
         return frame
     return frame.select(*(f.col(quoted(name)) for name in wanted))
+
+
+def _plain(frame: DataFrame, fields: Sequence[ReadField], names: Sequence[str]) -> DataFrame:
+    """Columns of plain types under their own names, in one call to Spark: each column on its own takes several.
+
+    A cast to the type that a column has drops what its schema says of field ids, and then drops out of the plan.
+    """
+    casts = [
+        f"CAST({quoted(field.written_as or name)} AS {output_type(field).simpleString()}) AS {quoted(field.name)}"
+        for field, name in zip(fields, names, strict=True)
+    ]
+    return frame.selectExpr(*casts)
 
 
 def _in_orc(reading: _Reading, fields: Sequence[ReadField]) -> list[ReadField]:

@@ -20,7 +20,7 @@ from tamis.formats.errors import shown
 from tamis.formats.scan import FileFormat, ReadField
 from tamis.spark.errors import MissingFileError, UnreadableFileError
 from tamis.spark.paths import as_shown, check_visible, pattern, plain, quoted
-from tamis.spark.session import with_settings
+from tamis.spark.session import is_remote, with_settings
 
 __all__ = ["Relation", "column", "relation"]
 
@@ -92,7 +92,8 @@ def relation(
     try:
         with with_settings(spark, settings):
             frame = reader.load([pattern(path) for path in paths])
-            frame.isStreaming  # noqa: B018 - a remote session lists only when it is asked something
+            if is_remote(spark):
+                frame.isStreaming  # noqa: B018 - a remote session lists only when it is asked something
     except AnalysisException as error:
         raise _explained(error, file_format) from error
     return Relation(frame, tuple(paths))
