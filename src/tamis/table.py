@@ -76,11 +76,13 @@ class JoinPlan:
         """The funnel of the table's side: what its WHERE and the keys removed."""
         return self.plan.explain(form)
 
-    def read(self) -> DataFrame:
-        """The joined rows."""
+    def read(self, *, columns: Sequence[str] | None = None) -> DataFrame:
+        """The joined rows, with all columns of the table or with these and the join's."""
         from tamis.spark.join import joined
 
-        return joined(self.plan.read(self.other.sparkSession), self.other, self.on)
+        if columns is not None:
+            columns = list(dict.fromkeys([*columns, *(path[0] for path in self.on.columns)]))
+        return joined(self.plan.read(self.other.sparkSession, columns=columns), self.other, self.on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ class Table:
         where: str | Expression | None = None,
         how: str = "inner",
         null_safe: bool = False,
+        columns: Sequence[str] | None = None,
         runtime_filters: Sequence[RuntimeFilter] = (),
         **options: Unpack[JoinOptions],
     ) -> DataFrame:
@@ -170,14 +173,15 @@ class Table:
 
         As Spark's `table.join(other, on, how)`: on is a column or several, which then stand in the result once, or a
         dict of the table's columns to the other's. null_safe compares by `<=>`. A join that keeps rows of the table
-        without a match (left, full, anti) prunes nothing by keys. The other side is materialised on the executors
-        before its keys are collected, so that it cannot change: give it the columns that are needed, no more, or say
+        without a match (left, full, anti) prunes nothing by keys. columns are those to read of the table, beside the
+        join's own. The other side is materialised before its keys are collected, so that it cannot change: a few
+        thousand rows on the driver, more on the executors. Give it the columns that are needed, no more, or say
         pin=False if it is known not to change. plan_join does the same and tells what was pruned.
         """
         plan = self.plan_join(
             other, on, where=where, how=how, null_safe=null_safe, runtime_filters=runtime_filters, **options
         )
-        return plan.read()
+        return plan.read(columns=columns)
 
     def plan_join(
         self,

@@ -33,7 +33,7 @@ def test_main_paths_give_the_same_on_every_kind_of_spark(kind: str, metadata: st
     assert found["planning"] == {"same": True, "elsewhere": True, "kept": 25, "told": [123, 123]}
     assert found["reading"] == {"some": some, "all": live, "again": len(some)}
     assert found["keys"] == {
-        "kept": [8, 0],
+        "kept": [5, 0],
         "files": 123,
         "bloom": "id in a bloom filter of 2,000 join keys [1000 … 2999]",
     }

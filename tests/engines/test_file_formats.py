@@ -12,6 +12,7 @@ import tamis
 from tamis.formats.errors import UnsupportedFormatError
 from tamis.spark.errors import UnreadableColumnError, UnreadableFileError
 from tests.engines.conftest import Warehouse
+from tests.engines.reading import delete_rows
 from tests.engines.tables import execute
 
 if TYPE_CHECKING:
@@ -104,6 +105,44 @@ def test_files_of_their_own_read_as_the_connector_reads_them(warehouse: Warehous
         theirs = warehouse.spark.table(table)
         ours = opened.plan(where).read(warehouse.spark, metadata_columns=["_file"])
         assert bag(ours) == bag((theirs if where is None else theirs.where(where)).select("*", "_file")), where
+
+
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_equality_deletes_in_other_formats_delete_what_they_say(warehouse: Warehouse, file_format: str) -> None:
+    """Read by id they would be NULLs: deleted rows would come back, and rows without a value would go."""
+    name = f"equality_{file_format}"
+    execute(
+        warehouse.spark,
+        f"create table ice.db.{name} (id int, s string) using iceberg "
+        f"tblproperties ('format-version' = '2', 'write.format.default' = '{file_format}')",
+        f"insert into ice.db.{name} select nullif(cast(id as int), 5), 'x' || id from range(10)",
+    )
+    delete_rows(warehouse, name, [{"id": 3}, {"id": 7}])
+    execute(
+        warehouse.spark,
+        f"alter table ice.db.{name} rename column id to key",
+        f"insert into ice.db.{name} values (3, 'new')",
+    )
+    expected = warehouse.spark.table(f"ice.db.{name}")
+    found = tamis.open(warehouse.path(name)).plan().read(warehouse.spark)
+    assert bag(found) == bag(expected)
+    assert found.count() == 9
+
+
+def test_widened_decimal_of_a_file_without_ids_is_filtered_right(warehouse: Warehouse) -> None:
+    """Spark would cut the filter's number to the width that the file has, and find no row below it."""
+    spark, table = warehouse.spark, "ice.db.widened"
+    source = warehouse.folder / "narrow decimals"
+    spark.sql("select cast(id as decimal(9, 2)) as d from range(1, 4)").write.parquet(str(source))
+    execute(
+        spark,
+        f"create table {table} (d decimal(9, 2)) using iceberg",
+        f"call ice.system.add_files(table => 'db.widened', source_table => '`parquet`.`{source}`')",
+        f"alter table {table} alter column d type decimal(20, 2)",
+    )
+    opened = tamis.open(warehouse.path("widened"))
+    for limit in ("21474836.48", "30000000.00", "99999999999.00"):
+        assert opened.plan(f"d < {limit} and d + 0 < {limit}").read(spark).count() == 3, limit
 
 
 def test_position_deletes_of_avro_files_are_refused_by_name(warehouse: Warehouse) -> None:

@@ -179,6 +179,44 @@ def test_capitals_do_not_matter_unless_the_session_says_so(
         spark.conf.unset("spark.sql.caseSensitive")
 
 
+def test_references_to_the_other_side_still_mean_it(table: Table, dim: DataFrame) -> None:
+    """`df["k"]` and aliases are how Spark's users tell the sides of a join apart: pinning must not break them."""
+    name = next(one for one in dim.columns if one != "id")
+    joined = table.join(dim, "id")
+    assert bag(joined.select(dim[name])) == bag(joined.select(name))
+    both = table.join(dim, {"id": "id"})
+    assert len(both.columns) == len(joined.columns) + 1
+    assert both.drop(dim["id"]).columns == [one.name for one in table.schema.columns] + [name]
+    aliased = table.join(dim.alias("d"), "id").select(f"d.{name}")
+    assert bag(aliased) == bag(joined.select(name))
+
+
+def test_stream_joins_without_pruning(table: Table, spark: SparkSession) -> None:
+    """A stream has no last key: its rows are joined with all of the table, and the plan says so."""
+    stream = spark.readStream.format("rate").load().selectExpr("value as id")
+    plan = table.plan_join(stream, "id")
+    assert plan.keys is None
+    assert any("a stream has no last key" in note for note in plan.plan.stats.notes)
+    assert plan.read().isStreaming
+
+
+def test_more_keys_than_come_to_the_driver_are_still_listed(
+    table: Table, full: DataFrame, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys with gaps prune files that their range does not: up to max_keys they are worth listing."""
+    monkeypatch.setattr("tamis.spark.keys.MAX_LOCAL_ROWS", 2)
+    few = spark.createDataFrame([(n,) for n in (1, 2, 3, 55)], "id long")
+    plan = table.plan_join(few, "id")
+    assert plan.keys is not None
+    assert plan.keys.keys == 4
+    same(plan.read(), full.join(few, "id"))
+    many = spark.range(0, 1000)
+    plan = table.plan_join(many, "id", max_keys=10)
+    assert plan.keys is None
+    assert any("no join keys were collected" in note for note in plan.plan.stats.notes)
+    same(plan.read(), full.join(many, "id"))
+
+
 def test_several_columns_prune_as_tuples(table: Table, full: DataFrame, spark: SparkSession) -> None:
     """3 is in eu and 41 is not in us: the second pair matches nothing, and its file goes by its bounds' tuple."""
     other = spark.createDataFrame([(3, "eu", 1), (7, "nowhere", 2), (45, None, 3)], "id int, region string, n int")

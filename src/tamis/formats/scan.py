@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy import typing as npt
 
-__all__ = ["EqualityDeletes", "FileGroup", "PositionDeletes", "ReadField", "Scan", "Vectors"]
+__all__ = ["DeleteGroup", "EqualityDeletes", "FileGroup", "PositionDeletes", "ReadField", "Scan", "Vectors"]
 
 Numbers = npt.NDArray[np.int64]
 """Files by their place in Scan.files."""
@@ -94,6 +94,18 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    """Files of deleted values that one relation reads."""
+
+    file_format: FileFormat
+    fields: tuple[ReadField, ...]
+    """What to read of them: the compared columns, nested ones in their structs."""
+    files: pa.Table
+    """path, sequence and scope of each file."""
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EqualityDeletes:
     """Files of deleted values, all of the same columns, and which data they reach.
 
@@ -103,11 +115,8 @@ class EqualityDeletes:
     columns: tuple[tuple[str, ...], ...]
     """Paths into the table's columns, hidden ones included."""
     written: tuple[tuple[str, ...], ...]
-    """Paths of the same columns in the delete files."""
-    fields: tuple[ReadField, ...]
-    """What to read of the delete files: those columns, nested ones in their structs."""
-    files: pa.Table
-    """path, file_format, sequence and scope of each delete file."""
+    """Paths of the same columns in what the groups read."""
+    groups: tuple[DeleteGroup, ...]
     data: pa.Table
     """number, sequence and scope of each data file that they may concern."""
     rows: int

@@ -221,9 +221,28 @@ class _Members:
         return np.asarray(begin < np.searchsorted(self.marks, buckets * count + np.maximum(first, last)))
 
 
-@lru_cache(maxsize=4)
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """A set, known by being the same object: to compare a million keys would cost more than to hash them."""
+
+    accepted: ValueSet
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.accepted is other.accepted
+
+    def __hash__(self) -> int:
+        return id(self.accepted)
+
+
 def _members(accepted: ValueSet, type_: pa.DataType, count: int) -> _Members | None:
-    """None if there are too many members to hash, or some may lie in any bucket. A set meets many batches."""
+    """None if there are too many members to hash, or some may lie in any bucket."""
+    return _kept_members(_Same(accepted), type_, count)
+
+
+@lru_cache(maxsize=4)
+def _kept_members(same: _Same, type_: pa.DataType, count: int) -> _Members | None:
+    """A set meets many batches, one after the other."""
+    accepted = same.accepted
     # A listed value is a run of one key: if every run is short, all are worth hashing; a long run is a range.
     limit = MAX_HASHED if len(accepted.cuts) > 2 * MAX_EXPANDED else MAX_EXPANDED
     points = accepted.points(limit, key_span(type_))

@@ -145,7 +145,7 @@ class RuntimeFilter:
         """The distinct keys in these columns of a Spark DataFrame, or their range if they are more than max_keys.
 
         names are the table's columns that the keys are compared with, if they are called otherwise. Join with the
-        filter's `dataframe`: df, pinned (by localCheckpoint) so that it cannot change between collecting and joining.
+        filter's `dataframe`: df, pinned so that it cannot change between collecting and joining.
         pin=False leaves df as it is, for a build side that is known not to change. bloom adds a bloom filter to the
         range of a single column, at the cost of Python workers on the executors. FilterInputError if the keys are of
         a type that cannot be used.

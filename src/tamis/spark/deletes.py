@@ -146,22 +146,19 @@ def without_equal(spark: SparkSession, scan: Scan, frame: DataFrame) -> DataFram
 def _values(spark: SparkSession, part: EqualityDeletes) -> DataFrame:
     """A row for each deleted value of a scope: the values, the scope, and the youngest delete's sequence number."""
     frames = []
-    formats = part.files["file_format"].to_pylist()
-    for kind in dict.fromkeys(formats):
-        files = part.files.filter(pa.array([one == kind for one in formats]))
-        paths = files["path"].to_pylist()
-        read, _ = shared(part.fields)
+    for group in part.groups:
+        paths = group.files["path"].to_pylist()
+        read, _ = shared(group.fields)
         names = read_names(read)
-        found = relation(spark, kind, read_schema(read, names), paths)
+        found = relation(spark, group.file_format, read_schema(read, names), paths, dict(group.options))
         uris = found.uris()
-        known = pa.table(
-            {_URI: pa.array([uris[path] for path in paths]), _DATA: files["scope"], _DELETE: files["sequence"]}
-        )
-        columns = [
+        columns = {_URI: [uris[path] for path in paths]}
+        known = pa.table({**columns, _DATA: group.files["scope"], _DELETE: group.files["sequence"]})
+        values = [
             taken(column(one, name), one, field).alias(field.name, metadata={})
-            for field, one, name in zip(part.fields, read, names, strict=True)
+            for field, one, name in zip(group.fields, read, names, strict=True)
         ]
-        rows = found.frame.select(*columns, found.file.alias(_URI))
+        rows = found.frame.select(*values, found.file.alias(_URI))
         frames.append(rows.join(f.broadcast(small_frame(spark, known)), _URI))
     united = reduce(lambda left, right: left.union(right), frames)
     keys = [_written(part, number).alias(_value(number)) for number in range(len(part.columns))]

@@ -8,6 +8,7 @@ __all__ = [
     "ExecutorError",
     "JoinError",
     "MissingFileError",
+    "SessionSettingError",
     "SparkVersionError",
     "TimeZoneError",
     "UnreadableColumnError",
@@ -17,6 +18,10 @@ __all__ = [
 
 class SparkVersionError(TamisError):
     """The session's Spark is older than tamis supports. Facts: version, oldest."""
+
+
+class SessionSettingError(TamisError):
+    """A setting of the session would make Spark read wrong values. Facts: setting, value."""
 
 
 class TimeZoneError(TamisError):

@@ -33,9 +33,9 @@ from tamis.spark.keys import (
     key_types,
     looked_at,
     outlook,
-    quoted,
     require_columns,
 )
+from tamis.spark.paths import quoted
 from tamis.spark.session import checked
 
 __all__ = ["Join", "KeyOptions", "is_case_sensitive", "join_keys", "joined"]
@@ -105,6 +105,8 @@ def join_keys(
     require_columns(other, join.others)
     if join.how in PRESERVED:
         return None, f"no join keys were collected: a {join.how} join keeps rows of the table that have no match"
+    if other.isStreaming:
+        return None, "no join keys were collected: a stream has no last key"
     try:
         types = key_types(other, join.others)
     except FilterInputError as error:
@@ -124,8 +126,8 @@ def join_keys(
             share, count = outlook(seen, join.others, join.columns, options.max_keys, saved)
             if share < LEAST_SAVED:
                 return None, (
-                    f"no join keys were collected: there are {count}, and their range saves {share:.0%} of the "
-                    f"table. Give bloom=True to collect more than {options.max_keys:,} keys all the same"
+                    f"no join keys were collected: there are {count}, which save {share:.0%} of the table. "
+                    "Give bloom=True to collect them all the same"
                 )
         keys = collect(
             other,

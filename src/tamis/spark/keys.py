@@ -20,7 +20,6 @@ from time import perf_counter
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import DataType, DecimalType
@@ -33,7 +32,7 @@ from tamis.sieve.runtime import MAX_KEYS, Collected, RuntimeFilter
 from tamis.spark.session import checked
 from tamis.spark.shipping import explained, on_executors
 
-__all__ = ["LEAST_SAVED", "Side", "collect", "key_types", "looked_at", "outlook", "quoted", "require_columns"]
+__all__ = ["LEAST_SAVED", "Side", "collect", "key_types", "looked_at", "outlook", "require_columns"]
 
 MAX_BLOOM_KEYS: Final = 4_000_000
 """Most keys to make a bloom filter of: 5 MB from each task. As Spark's own runtime bloom filter has it."""
@@ -42,6 +41,9 @@ BLOOM_TASKS: Final = 32
 MAX_LOCAL_ROWS: Final = 20_000
 """Most rows of a build side to bring to the driver and back: a few megabytes, in less time than a checkpoint."""
 MAX_LOCAL_BYTES: Final = 64 << 20
+"""As many rows fewer as their widest texts, taken to be a kilobyte, would be more than this."""
+_WIDTHS: Final = {"string": 1024, "binary": 4096}
+_PLAIN_WIDTH: Final = 16
 LEAST_SAVED: Final = 0.1
 """The part of a table that a filter of very many keys has to save, or its cost is not worth it."""
 BINARY_COLLATION: Final = "UTF8_BINARY"
@@ -118,9 +120,11 @@ class Side:
     whole: bool
 
     def pinned(self) -> DataFrame:
-        """The same rows, which cannot change any more."""
+        """The same rows, which cannot change any more, under the same names, aliases and references."""
         if self.whole and self.rows is not None:
-            return self.frame.sparkSession.createDataFrame(self.rows, self.frame.schema)
+            local = self.frame.sparkSession.createDataFrame(self.rows, self.frame.schema)
+            # A union has the columns of its first side: none of its rows, but what `df["k"]` refers to.
+            return self.frame.where(functions.lit(False)).union(local)  # noqa: FBT003 - a literal of SQL
         return self.frame.localCheckpoint(eager=True)
 
     def keys(self, columns: Sequence[str]) -> pa.Table | None:
@@ -138,9 +142,10 @@ def looked_at(df: DataFrame) -> Side:
     plain = all(field.dataType.typeName().partition("(")[0] in _LOCAL for field in fields)
     if not plain or len({field.name for field in fields}) < len(fields):
         return Side(df, None, whole=False)
-    rows = df.limit(MAX_LOCAL_ROWS + 1).toArrow()
-    whole = rows.num_rows <= MAX_LOCAL_ROWS and rows.nbytes <= MAX_LOCAL_BYTES
-    return Side(df, rows, whole=whole)
+    width = sum(_WIDTHS.get(field.dataType.typeName(), _PLAIN_WIDTH) for field in fields)
+    most = max(min(MAX_LOCAL_ROWS, MAX_LOCAL_BYTES // width), 1)
+    rows = df.limit(most + 1).toArrow()
+    return Side(df, rows, whole=rows.num_rows <= most)
 
 
 def outlook(
@@ -152,17 +157,14 @@ def outlook(
 ) -> tuple[float, str]:
     """How large a part of a table the keys of a large build side may save, and about how many they are, in words.
 
-    Found out before the side is pinned, from rows that may still change: to decide by, not to prune by. The range of
-    the first rows saves at least as much as that of all rows: often that is enough to know.
+    Found out before the side is pinned, from rows that may still change: to decide by, not to prune by. The keys of
+    the first rows save at least as much as those of all rows: often that is enough to know.
     """
     head = side.keys(columns)
     types, paths = key_types(side.frame, columns), column_paths(names)
     repeated = head is None or 2 * head.group_by(head.column_names).aggregate([]).num_rows < head.num_rows
     if head is not None and not repeated:
-        ends = {
-            f"{end}_{name}": [getattr(pc, end)(head[name])] for name in head.column_names for end in ("min", "max")
-        }
-        share = saved(RuntimeFilter.of_ranges(paths, _ranges(pa.table(ends), types, columns)))
+        share = saved(RuntimeFilter.of(paths, _plain(head, types, columns)))
         if share < LEAST_SAVED:
             return share, f"more than {head.num_rows - 1:,}"
     keys = _key_columns(side.frame, columns, null_safe=False)
@@ -193,15 +195,6 @@ def key_types(df: DataFrame, columns: Sequence[str]) -> list[pa.DataType]:
     """The types of key columns as Arrow has them; FilterInputError for one that has no keys."""
     fields = df.select(*columns).schema.fields
     return [_arrow_type(name, field.dataType) for name, field in zip(columns, fields, strict=True)]
-
-
-def quoted(name: str) -> str:
-    """The name of one column for Spark, whatever characters it has.
-
-    >>> quoted("a.b")
-    '`a.b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _check(df: DataFrame, columns: Sequence[str], paths: Sequence[tuple[str, ...]], max_keys: int) -> None:

@@ -26,7 +26,7 @@ from tamis.spark.adding import added
 from tamis.spark.errors import ExecutorError, UnreadableFileError
 from tamis.spark.judging import ANSWER, Answer, judge_units
 from tamis.spark.paths import check_visible, pattern
-from tamis.spark.relation import DRIVER_LISTS, FAR_TASKS, NEAR, PARALLELISM, THRESHOLD, Relation
+from tamis.spark.relation import STRICT, Relation, listing
 from tamis.spark.session import checked, with_settings
 from tamis.spark.shipping import explained, on_executors
 
@@ -133,11 +133,10 @@ def _waves(units: Sequence[Unit]) -> Iterator[list[tuple[int, Unit]]]:
 def _judged(spark: SparkSession, sieve: Sieve, read: Read, wave: Sequence[tuple[int, Unit]]) -> Iterator[Answer]:
     """The answers for a share of the units, in order; the first unit's error if there are any."""
     work = on_executors(spark, judge_units, sieve, read)
-    near = all(location.startswith(NEAR) for _, unit in wave for location in unit.locations)
-    listing = {THRESHOLD: DRIVER_LISTS} if near else {THRESHOLD: "32", PARALLELISM: FAR_TASKS}
+    listed = listing(location for _, unit in wave for location in unit.locations)
     try:
         # A remote session lists again in every job, so the settings have to hold until the end.
-        with with_settings(spark, {**listing, ROWS: FEW_ROWS}):
+        with with_settings(spark, {**listed, ROWS: FEW_ROWS}):
             found = _grouped(spark, wave).mapInArrow(work, ANSWER).toArrow()
     except Exception as error:
         raise _told(error) from error
@@ -154,9 +153,7 @@ def _judged(spark: SparkSession, sieve: Sieve, read: Read, wave: Sequence[tuple[
 def _grouped(spark: SparkSession, wave: Sequence[tuple[int, Unit]]) -> DataFrame:
     """The files' content, those of one unit together and in order."""
     locations = [location for _, unit in wave for location in unit.locations]
-    reader = (
-        spark.read.format("binaryFile").option("recursiveFileLookup", "true").option("ignoreMissingFiles", "false")
-    )
+    reader = spark.read.format("binaryFile").options(**STRICT)
     files = Relation(reader.load([pattern(location) for location in locations]), tuple(locations))
     listed = spark.createDataFrame(_listed(wave, files.uris()))
     content = files.frame.select(files.file.alias("uri"), "content")

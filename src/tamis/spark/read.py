@@ -26,7 +26,7 @@ from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.errors import TimeZoneError, UnreadableColumnError, UnreadableFileError
 from tamis.spark.paths import quoted
-from tamis.spark.relation import Relation, column, relation
+from tamis.spark.relation import Relation, column, is_opaque, relation
 from tamis.spark.session import prepared, session_zone
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.types import has_naive_time, literal, output_type, read_schema, readable, rebuilt, unreadable_column
@@ -50,6 +50,8 @@ class _Reading:
     needed: frozenset[str]
     """Columns to offer: all but those that nobody wants and Spark cannot read. Which are read is Spark's to find."""
     sql: str
+    asked: frozenset[str]
+    """Columns that are wanted, filtered by, or compared with deletes."""
 
 
 def read_plan(
@@ -67,7 +69,10 @@ def read_plan(
     chosen = _chosen(scan, columns)
     _check_metadata_columns(metadata_columns)
     needed = _needed(scan, chosen, plan, spark)
-    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, plan.sieve.predicate.sql)
+    named = {column.path[0] for column in plan.sieve.predicate.columns}
+    compared = {path[0] for part in scan.equality for path in part.columns}
+    asked = frozenset({*chosen, *named, *compared})
+    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, plan.sieve.predicate.sql, asked)
     frames = [_frame(reading, group) for group in scan.groups]
     if not frames:
         return _empty(reading)
@@ -80,7 +85,7 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     paths = scan.files["path"].take(pa.array(group.numbers)).to_pylist()
     fields = [field for field in group.fields if field.name in reading.needed]
     if group.file_format == "orc":
-        fields = _in_orc(reading, fields)
+        fields = _in_orc(reading, group, fields)
     in_files = [field for field in fields if _in_files(field, group)]
     read, places = shared(in_files)
     names = read_names(read)
@@ -88,8 +93,8 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     looked_up = _lookup(reading, group)
     hidden = _hidden_columns(reading, group, found, paths, looked_up)
     stored = [field for field in fields if field.name not in group.constants]
-    if not hidden and stored == in_files and not any(field.children or field.type == pa.uuid() for field in stored):
-        frame = _plain(found.frame, stored, names)
+    if not hidden and stored == in_files and all(map(_is_plain, stored)):
+        frame = _cast(found.frame, stored, names)
     else:
         read_as = {
             field.name: taken(column(read[place], names[place]), read[place], field)
@@ -112,24 +117,35 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     return frame.select(*(f.col(quoted(name)) for name in wanted))
 
 
-def _plain(frame: DataFrame, fields: Sequence[ReadField], names: Sequence[str]) -> DataFrame:
+def _is_plain(field: ReadField) -> bool:
+    return not field.children and field.type != pa.uuid() and not is_opaque(field)
+
+
+def _cast(frame: DataFrame, fields: Sequence[ReadField], names: Sequence[str]) -> DataFrame:
     """Columns of plain types under their own names, in one call to Spark: each column on its own takes several.
 
     A cast to the type that a column has drops what its schema says of field ids, and then drops out of the plan.
     """
     casts = [
-        f"CAST({quoted(field.written_as or name)} AS {output_type(field).simpleString()}) AS {quoted(field.name)}"
+        f"CAST({quoted(field.written_as or name)} AS {_sql_type(field)}) AS {quoted(field.name)}"
         for field, name in zip(fields, names, strict=True)
     ]
     return frame.selectExpr(*casts)
 
 
-def _in_orc(reading: _Reading, fields: Sequence[ReadField]) -> list[ReadField]:
-    """What Spark reads from ORC files; UnreadableColumnError for a wanted column that it does not."""
-    for field in fields:
-        if field.name in reading.columns and has_naive_time(field):
+def _sql_type(field: ReadField) -> str:
+    """The type's name in SQL. What `timestamp` means there is a setting of the session."""
+    kind = output_type(field)
+    return "timestamp_ltz" if isinstance(kind, t.TimestampType) else kind.simpleString()
+
+
+def _in_orc(reading: _Reading, group: FileGroup, fields: Sequence[ReadField]) -> list[ReadField]:
+    """What Spark reads from ORC files; UnreadableColumnError for a column that is asked for, and that it does not."""
+    lost = [field for field in fields if has_naive_time(field) and field.name not in group.constants]
+    for field in lost:
+        if field.name in reading.asked:
             raise unreadable_column(field.name, field.described, " from ORC files")
-    return [field for field in fields if not has_naive_time(field)]
+    return [field for field in fields if field not in lost]
 
 
 def _in_files(field: ReadField, group: FileGroup) -> bool:

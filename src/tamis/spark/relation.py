@@ -7,12 +7,13 @@ here the driver lists what is near, and a job with few tasks what is far.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pyarrow import types as pt
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.functions import array, col, element_at
 from pyspark.sql.types import StructType
 
@@ -22,7 +23,7 @@ from tamis.spark.errors import MissingFileError, UnreadableFileError
 from tamis.spark.paths import as_shown, check_visible, pattern, plain, quoted
 from tamis.spark.session import is_remote, with_settings
 
-__all__ = ["Relation", "column", "relation"]
+__all__ = ["STRICT", "Relation", "column", "is_opaque", "listing", "relation", "whole_files"]
 
 THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -31,10 +32,13 @@ NEAR: Final = ("/", "file:", "hdfs:", "viewfs:")
 """File systems that answer in well under a millisecond: the driver lists them, one by one."""
 FAR_TASKS: Final = "64"
 """Tasks that list an object store's files. Each file is a request of some ten milliseconds."""
-OPTIONS: Final = {
+STRICT: Final = {
     "ignoreMissingFiles": "false",  # a missing file is lost rows
     "ignoreCorruptFiles": "false",  # and so is a corrupt one
     "recursiveFileLookup": "true",  # names like a=1 in paths are no columns: the metadata has the values
+}
+OPTIONS: Final = {
+    **STRICT,
     "datetimeRebaseMode": "CORRECTED",  # the formats have one calendar, and old dates mean what they say
     "int96RebaseMode": "CORRECTED",
 }
@@ -45,13 +49,25 @@ _NOT_FOUND: Final = re.compile(r"Path does not exist: (\S.*?)\. SQLSTATE")
 
 
 def column(field: ReadField, name: str) -> Column:
-    """A column that was read under that name; one whose parts have been called otherwise, as a whole only.
+    """A column that was read under that name; an opaque one so that Spark neither filters nor takes parts of it."""
+    found = col(quoted(field.written_as or name))
+    return element_at(array(found), 1) if is_opaque(field) else found
+
+
+def is_opaque(field: ReadField) -> bool:
+    """Whether Spark must not look into a column while it reads. It does not see through an array of one.
 
     Where a query needs one part of a column, Spark reads that part alone, and finds it by name: of the id it knows
-    no more. It does not see through an array of one, and so has to read the whole.
+    no more. And of a decimal that is found by name the file may have a narrower one: Spark would cut a filter's
+    number to its width.
     """
-    found = col(quoted(field.written_as or name))
-    return found if field.id is None or field.own_path or not field.children else element_at(array(found), 1)
+    if field.id is None:
+        return _has_decimal(field)
+    return bool(field.children) and not field.own_path
+
+
+def _has_decimal(field: ReadField) -> bool:
+    return pt.is_decimal(field.type) or any(map(_has_decimal, field.children))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +103,34 @@ def relation(
     """All rows of the files, under that schema. MissingFileError if one is gone."""
     check_visible(paths)
     reader = spark.read.schema(schema).options(**OPTIONS, **(options or {})).format(file_format)
-    far = not all(path.startswith(NEAR) for path in paths)
-    settings = {THRESHOLD: "32", PARALLELISM: FAR_TASKS} if far else {THRESHOLD: DRIVER_LISTS}
+    return Relation(_listed(spark, reader, paths, file_format), tuple(paths))
+
+
+def whole_files(spark: SparkSession, paths: Sequence[str]) -> Relation:
+    """The path and the content of each file, a row each. MissingFileError if one is gone."""
+    check_visible(paths)
+    reader = spark.read.format("binaryFile").options(**STRICT)
+    return Relation(_listed(spark, reader, paths, "binaryFile").select("path", "content"), tuple(paths))
+
+
+def listing(paths: Iterable[str]) -> dict[str, str]:
+    """The settings under which Spark lists these files fast."""
+    near = all(path.startswith(NEAR) for path in paths)
+    return {THRESHOLD: DRIVER_LISTS} if near else {THRESHOLD: "32", PARALLELISM: FAR_TASKS}
+
+
+def _listed(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str], file_format: str) -> DataFrame:
     try:
-        with with_settings(spark, settings):
+        with with_settings(spark, listing(paths)):
             frame = reader.load([pattern(path) for path in paths])
             if is_remote(spark):
                 frame.isStreaming  # noqa: B018 - a remote session lists only when it is asked something
     except AnalysisException as error:
         raise _explained(error, file_format) from error
-    return Relation(frame, tuple(paths))
+    return frame
 
 
-def _explained(error: Exception, file_format: FileFormat) -> Exception:
+def _explained(error: Exception, file_format: str) -> Exception:
     text = str(error)
     missing = _NOT_FOUND.search(text)
     if missing or "PATH_NOT_FOUND" in text:

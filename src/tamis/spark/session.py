@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
-from tamis.spark.errors import SparkVersionError
+from tamis.spark.errors import SessionSettingError, SparkVersionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +23,8 @@ OLDEST: Final = (4, 1)
 """The oldest Spark that tamis is tested with, and that reads as it needs."""
 FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
 """Parquet columns are found by field id, where the schema has ids."""
+IGNORE_MISSING: Final = "spark.sql.parquet.fieldId.read.ignoreMissing"
+"""With it, files without field ids read as NULLs: it must be off."""
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
 _settings = RLock()
@@ -31,6 +33,13 @@ _settings = RLock()
 def prepared(spark: SparkSession) -> SparkSession:
     """The session, checked and ready to read by field ids; SparkVersionError if it is too old."""
     checked(spark)
+    if spark.conf.get(IGNORE_MISSING, "false") == "true":
+        raise SessionSettingError(
+            f"this session has {IGNORE_MISSING}=true, with which files that carry no field ids read as NULLs. "
+            f"Set it to false: spark.conf.set({IGNORE_MISSING!r}, 'false').",
+            setting=IGNORE_MISSING,
+            value="true",
+        )
     if spark.conf.get(FIELD_IDS, "false") != "true":
         spark.conf.set(FIELD_IDS, "true")
     return spark

@@ -188,8 +188,8 @@ def literal(value: pa.Scalar) -> str:
     """A default as Spark SQL writes it."""
     kind, plain = value.type, value.as_py()
     if pt.is_string(kind):
-        escaped = str(plain).replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
+        # Not as a quoted text: what a backslash means there is a setting of the session.
+        return f"CAST(X'{str(plain).encode().hex()}' AS STRING)"
     if pt.is_binary(kind) or pt.is_fixed_size_binary(kind):
         return f"X'{plain.hex()}'"
     if pt.is_date(kind):

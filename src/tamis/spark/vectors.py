@@ -11,7 +11,8 @@ from numpy import typing as npt
 from pyspark.sql import DataFrame, SparkSession
 
 from tamis.formats.scan import Vectors
-from tamis.spark.paths import as_shown, canonical, check_visible, pattern
+from tamis.spark.paths import canonical
+from tamis.spark.relation import whole_files
 from tamis.spark.shipping import on_executors
 
 __all__ = ["decoded_on_executors"]
@@ -24,16 +25,15 @@ Blob = tuple[int, int, int]
 def decoded_on_executors(spark: SparkSession, vectors: Vectors, chosen: Numbers, names: tuple[str, str]) -> DataFrame:
     """A row for each deleted row of these vectors: the number of its file and its place, under these names."""
     locations = list(dict.fromkeys(vectors.location[place] for place in chosen.tolist()))
-    check_visible(locations)
-    frame = spark.read.format("binaryFile").load([pattern(one) for one in locations]).select("path", "content")
-    uris = as_shown(locations, frame.inputFiles())
+    found = whole_files(spark, locations)
+    uris = found.uris()
     blobs: dict[str, list[Blob]] = {}
     for place in chosen.tolist():
         start = int(vectors.offset[place])
         blob = (int(vectors.data[place]), start, start + int(vectors.length[place]))
         blobs.setdefault(canonical(unquote(uris[vectors.location[place]])), []).append(blob)
     work = on_executors(spark, decode_files, blobs, vectors.decode, names)
-    return frame.mapInArrow(work, f"{names[0]} bigint, {names[1]} bigint")
+    return found.frame.mapInArrow(work, f"{names[0]} bigint, {names[1]} bigint")
 
 
 def decode_files(

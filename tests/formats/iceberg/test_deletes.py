@@ -186,6 +186,12 @@ def test_two_vectors_of_one_file_are_corruption() -> None:
         found([deletes(BY_ID, vector(6, "a"), vector(7, "a"))])
 
 
+def test_vector_that_names_no_file_is_corruption() -> None:
+    """Applied to all data of its partition, it would delete rows of files that it was never made for."""
+    with pytest.raises(UnreadableMetadataError, match="names no data file"):
+        found([deletes(BY_ID, vector(7, "a", referenced_data_file=None))])
+
+
 def test_places_go_on_over_batches_of_several_specs() -> None:
     first, second = deletes(OTHER, equality(9)), deletes(BY_ID, position(9, path="mine"), position(1, path="old"))
     third = deletes(NONE, equality(9, id=None, path="global"))

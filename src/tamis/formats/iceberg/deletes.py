@@ -206,6 +206,10 @@ class DeleteIndex:
         path = pc.coalesce(referenced, one)
         position, equality = content == POSITION, content == EQUALITY
         is_vector = position & _mask(files["content_offset"].is_valid()) & _mask(referenced.is_valid())
+        stray = np.flatnonzero(position & _mask(files["content_offset"].is_valid()) & ~_mask(referenced.is_valid()))
+        if len(stray):
+            where = files["path"][int(stray[0])].as_py().encode()
+            raise _corrupt(where, "names no data file", "a deletion vector without its file")
         is_named = position & _mask(path.is_valid())
         is_ranged = position & ~is_named & (_mask(low.is_valid()) | _mask(high.is_valid()))
 

@@ -8,31 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy import typing as npt
 
-from tamis.formats.errors import UnsupportedFormatError, shown
 from tamis.formats.iceberg.fields import read_field, read_fields
 from tamis.formats.iceberg.manifest_list import DATA, DELETES, read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files
+from tamis.formats.iceberg.pruning import may_match
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
 from tamis.formats.iceberg.unified import shown_values, unified_partitions
-from tamis.formats.iceberg.written import Written, written_fields
+from tamis.formats.iceberg.written import Written, file_format, written_fields
 from tamis.formats.scan import FileFormat, FileGroup, ReadField, Scan
 from tamis.sieve.order import Mask
-from tamis.sieve.outcome import Outcome
+from tamis.sieve.outcome import Outcome, Sieve
 from tamis.sieve.plan import ScanPlan
 
 if TYPE_CHECKING:
     from tamis.formats.iceberg.table import IcebergTable
 
 __all__ = ["scan_plan"]
-
-FORMATS: Final[Mapping[str, FileFormat]] = {"parquet": "parquet", "orc": "orc", "avro": "avro"}
 
 
 def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
@@ -46,7 +44,7 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     deletes = _deletes(table, outcomes)
     hidden = () if deletes is None else tuple(read_field(one) for one in deletes.hidden)
     wanted = (*fields, *hidden)
-    constants, uncertain = _constants(table, outcomes, wanted)
+    constants, uncertain = _constants(table, plan.sieve, outcomes, wanted)
     hidden_fields = () if deletes is None else deletes.hidden
     written = written_fields(table.metadata, table.fetch, files, [*top, *hidden_fields])
     groups = _groups(files, outcomes, wanted, uncertain, deletes, written)
@@ -96,7 +94,7 @@ def _deletes(table: IcebergTable, outcomes: Sequence[Outcome]) -> ScanDeletes | 
 
 
 def _constants(
-    table: IcebergTable, outcomes: Sequence[Outcome], wanted: Sequence[ReadField]
+    table: IcebergTable, sieve: Sieve, outcomes: Sequence[Outcome], wanted: Sequence[ReadField]
 ) -> tuple[dict[str, pa.Array], dict[str, Mask]]:
     """Identity partition values by column, and which files may lack that column.
 
@@ -113,7 +111,7 @@ def _constants(
         count = int(outcome.kept.sum())
         for _place, source in _identities(table, outcome, by_id):
             if present is None:
-                present = _present(table, outcomes, by_id)
+                present = _present(table, sieve, outcomes, by_id)
             field = by_id[source]
             lacking = ~_in(_taken([outcome], "path"), present.get(source))
             if lacking.any():
@@ -151,14 +149,15 @@ def _values(table: IcebergTable, outcome: Outcome, field: ReadField) -> pa.Array
 
 
 def _present(
-    table: IcebergTable, outcomes: Sequence[Outcome], by_id: Mapping[int | None, ReadField]
+    table: IcebergTable, sieve: Sieve, outcomes: Sequence[Outcome], by_id: Mapping[int | None, ReadField]
 ) -> Mapping[int, pa.Array]:
     """For each identity source, the paths of files that surely have the column, by their metrics."""
     specs = {outcome.batch.spec_id for outcome in outcomes}
     sources = {source for outcome in outcomes for _, source in _identities(table, outcome, by_id)}
     assert table.selection.snapshot is not None  # noqa: S101 - for the type checker: there are files
     listed = live_manifests(read_manifest_list(table.selection.snapshot, table.fetch), DATA)
-    chosen = [one for one in listed if one.spec_id in specs]
+    kept = may_match(sieve, table.metadata, listed)
+    chosen = [one for one, keep in zip(listed, kept, strict=True) if keep and one.spec_id in specs]
     wanted = {source: by_id[source].type for source in sources}
     found: dict[int, list[pa.Array]] = {source: [] for source in sources}
     for batch in read_data_files(table.metadata, chosen, table.fetch, wanted, cache=table.cache):
@@ -202,7 +201,7 @@ def _groups(
     positions = np.zeros(count, np.bool_) if deletes is None else deletes.has_positions
     equality = np.zeros(count, np.bool_) if deletes is None else deletes.has_equality
     members: dict[_Kind, list[int]] = {}
-    formats = [_format(name, path) for name, path in _distinct_formats(files)]
+    formats = [file_format(name, path) for name, path in _distinct_formats(files)]
     codes = files["file_format"].combine_chunks().dictionary_encode().indices.to_numpy()
     names = list(uncertain)
     flags = np.stack([holds, positions, equality, *(uncertain[name] for name in names)])
@@ -253,13 +252,3 @@ def _distinct_formats(files: pa.Table) -> list[tuple[str, str]]:
     return [
         (name, files["path"][first(code).as_py()].as_py()) for code, name in enumerate(encoded.dictionary.to_pylist())
     ]
-
-
-def _format(name: str, path: str) -> FileFormat:
-    if name not in FORMATS:
-        raise UnsupportedFormatError(
-            f"{shown(path)} is a data file of format {name!r}; Parquet, ORC and Avro can be read.",
-            path=shown(path),
-            feature=name,
-        )
-    return FORMATS[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,8 @@ from tamis.formats.iceberg.deletes import EQUALITY, DeleteIndex
 from tamis.formats.iceberg.fields import read_field
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.iceberg.vectors import decode_vector
-from tamis.formats.scan import EqualityDeletes, PositionDeletes, ReadField, Vectors
+from tamis.formats.iceberg.written import file_format, written_fields
+from tamis.formats.scan import DeleteGroup, EqualityDeletes, PositionDeletes, Vectors
 from tamis.sieve.order import Mask
 from tamis.sieve.outcome import Outcome
 
@@ -143,30 +144,36 @@ def _equality(
     parts: list[EqualityDeletes] = []
     hidden: dict[str, Field] = {}
     for columns, reach in dict.fromkeys(keys):
+        if not columns:
+            nameless = next(place for place, key in enumerate(keys) if not key[0])
+            raise _unusable(pairs.of("path")[nameless].as_py(), "deletes by value, and names no column")
         mine = pairs.where(np.fromiter((key == (columns, reach) for key in keys), np.bool_, len(keys)))
         found = [_located(table, field_id, mine) for field_id in columns]
         hidden |= {one.hidden.name: one.hidden for one in found if one.hidden is not None}
-        parts.append(_part(mine, found, sequences, everywhere=reach))
+        parts.append(_part(table, mine, found, sequences, everywhere=reach))
     return tuple(parts), tuple(hidden.values())
 
 
-def _part(pairs: _Pairs, found: Sequence[_Located], sequences: Numbers, *, everywhere: bool) -> EqualityDeletes:
+def _part(
+    table: IcebergTable, pairs: _Pairs, found: Sequence[_Located], sequences: Numbers, *, everywhere: bool
+) -> EqualityDeletes:
     by_data, by_delete = _scopes(pairs, everywhere=everywhere)
     used = np.array(sorted(by_delete), np.int64)
     files = pairs.files.take(pa.array(used))
     numbers = np.array(sorted(by_data), np.int64)
+    merged = _merged(found)
+    listed = pa.table(
+        {
+            "path": files["path"],
+            "file_format": pc.utf8_lower(files["file_format"]),
+            "sequence": files["sequence_number"].fill_null(np.iinfo(np.int64).max),
+            "scope": pa.array([by_delete[place] for place in used.tolist()], pa.int64()),
+        }
+    )
     return EqualityDeletes(
         tuple(one.path for one in found),
-        tuple((one.written.name, *one.path[1:]) for one in found),
-        _merged(found),
-        pa.table(
-            {
-                "path": files["path"],
-                "file_format": pc.utf8_lower(files["file_format"]),
-                "sequence": files["sequence_number"].fill_null(np.iinfo(np.int64).max),
-                "scope": pa.array([by_delete[place] for place in used.tolist()], pa.int64()),
-            }
-        ),
+        tuple(_names(merged, one.ids) for one in found),
+        tuple(_delete_groups(table, listed, merged)),
         pa.table(
             {
                 "number": numbers,
@@ -175,6 +182,33 @@ def _part(pairs: _Pairs, found: Sequence[_Located], sequences: Numbers, *, every
             }
         ),
         int(pc.sum(files["rows"]).as_py() or 0),
+    )
+
+
+def _delete_groups(table: IcebergTable, files: pa.Table, fields: Sequence[Field]) -> Iterator[DeleteGroup]:
+    """The delete files by the way in which their columns are found: by id, or by the names that they have."""
+    written = written_fields(table.metadata, table.fetch, files, fields)
+    formats = files["file_format"].to_pylist()
+    by_id = tuple(read_field(one) for one in fields)
+    members: dict[tuple[str, int], list[int]] = {}
+    for place, key in enumerate(zip(formats, written.kinds.tolist(), strict=True)):
+        members.setdefault(key, []).append(place)
+    for (name, kind), places in members.items():
+        way = written.ways[kind]
+        found = way.fields or by_id
+        chosen = files.take(pa.array(places))
+        absent = next((one for one in found if one.id is None and one.written_as is None), None)
+        if absent is not None:
+            raise _unusable(chosen["path"][0].as_py(), f"deletes by {absent.name!r}, a column that it does not have")
+        yield DeleteGroup(file_format(name, chosen["path"][0].as_py()), found, chosen, way.options)
+
+
+def _unusable(path: str, why: str) -> UnreadableMetadataError:
+    return UnreadableMetadataError(
+        f"{shown(path)} {why}. The metadata is corrupt: restore an older snapshot.",
+        path=shown(path),
+        offset=None,
+        reason="unusable equality deletes",
     )
 
 
@@ -198,6 +232,8 @@ class _Located:
     """A column that deletes name: where it is in the table, hidden if need be, and how delete files have it."""
 
     path: tuple[str, ...]
+    ids: tuple[int, ...]
+    """Of the fields from the column down to the compared one."""
     written: Field
     hidden: Field | None = None
 
@@ -209,19 +245,12 @@ def _located(table: IcebergTable, field_id: int, pairs: _Pairs) -> _Located:
         if fields is None:
             continue
         written = _only(fields)
-        path = tuple(one.name for one in fields)
+        path, ids = tuple(one.name for one in fields), tuple(one.id for one in fields)
         if schema is table.selection.schema:
-            return _Located(path, written)
+            return _Located(path, ids, written)
         hidden = replace(written, name=HIDDEN.format(field_id))
-        return _Located((hidden.name, *path[1:]), written, hidden)
-    delete = pairs.of("path")[0].as_py()
-    raise UnreadableMetadataError(
-        f"{shown(delete)} deletes by field {field_id}, which no schema of the table has. "
-        "The metadata is corrupt: restore an older snapshot.",
-        path=shown(delete),
-        offset=None,
-        reason="unknown equality field",
-    )
+        return _Located((hidden.name, *path[1:]), ids, written, hidden)
+    raise _unusable(pairs.of("path")[0].as_py(), f"deletes by field {field_id}, which no schema of the table has")
 
 
 def _way(schema: TableSchema, field_id: int) -> list[Field] | None:
@@ -247,12 +276,22 @@ def _only(fields: Sequence[Field]) -> Field:
     return inner
 
 
-def _merged(found: Sequence[_Located]) -> tuple[ReadField, ...]:
+def _names(fields: Sequence[Field], ids: Sequence[int]) -> tuple[str, ...]:
+    """The way down to a field, by name."""
+    names = []
+    for id_ in ids:
+        one = next(field for field in fields if field.id == id_)
+        names.append(one.name)
+        fields = one.children
+    return tuple(names)
+
+
+def _merged(found: Sequence[_Located]) -> tuple[Field, ...]:
     merged: dict[int, Field] = {}
     for one in found:
         way = one.written
         merged[way.id] = _joined(merged[way.id], way) if way.id in merged else way
-    return tuple(read_field(one) for one in merged.values())
+    return tuple(merged.values())
 
 
 def _joined(a: Field, b: Field) -> Field:

@@ -7,7 +7,7 @@ them alike are read together. Law: columns are tied by id; a name ties nothing b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -30,7 +30,7 @@ from tamis.formats.scan import FileFormat, ReadField
 if TYPE_CHECKING:
     from tamis.formats.iceberg.metadata import TableMetadata
 
-__all__ = ["BY_ID", "Way", "Written", "written_fields"]
+__all__ = ["BY_ID", "Way", "Written", "file_format", "written_fields"]
 
 THREADS: Final = 16
 """Files that are asked at a time: each answer is one or two small requests."""
@@ -46,6 +46,7 @@ class Way:
     options: tuple[tuple[str, str], ...] = ()
 
 
+FORMATS: Final[Mapping[str, FileFormat]] = {"parquet": "parquet", "orc": "orc", "avro": "avro"}
 BY_ID: Final = Way()
 
 
@@ -140,3 +141,14 @@ def _opened(fetch: Fetch, location: str) -> BinaryIO:
     if isinstance(fetch, FileIOFetch):
         return fetch.open(location)
     return BytesIO(fetch(location))
+
+
+def file_format(name: str, path: str) -> FileFormat:
+    """The format of a data or delete file; UnsupportedFormatError for one that Spark has no reader for."""
+    if name not in FORMATS:
+        raise UnsupportedFormatError(
+            f"{shown(path)} is a data file of format {name!r}; Parquet, ORC and Avro can be read.",
+            path=shown(path),
+            feature=name,
+        )
+    return FORMATS[name]

@@ -1,0 +1,83 @@
+"""Settings of a session that would change what is read, were they not seen to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import tamis
+from tamis.spark.errors import SessionSettingError
+from tests.engines.conftest import Warehouse
+from tests.engines.tables import execute
+
+
+@contextmanager
+def settings(warehouse: Warehouse, **values: str) -> Iterator[None]:
+    names: Mapping[str, str] = {name.replace("__", "."): value for name, value in values.items()}
+    before = {name: warehouse.spark.conf.get(name, None) for name in names}
+    try:
+        for name, value in names.items():
+            warehouse.spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                warehouse.spark.conf.unset(name)
+            else:
+                warehouse.spark.conf.set(name, old)
+
+
+@pytest.fixture(scope="module")
+def times(warehouse: Warehouse) -> str:
+    """A table with both kinds of time."""
+    execute(
+        warehouse.spark,
+        "create table ice.db.times (id bigint, ts timestamp, ntz timestamp_ntz) using iceberg",
+        "insert into ice.db.times select id, timestamp'2024-01-01 02:00:00Z', timestamp_ntz'2024-01-01 02:00:00' "
+        "from range(3)",
+    )
+    return warehouse.path("times")
+
+
+def test_session_that_calls_other_times_timestamp_reads_the_same_types(warehouse: Warehouse, times: str) -> None:
+    """What `timestamp` means in SQL is a setting; what the column is, is not."""
+    with settings(
+        warehouse, spark__sql__timestampType="TIMESTAMP_NTZ", spark__sql__session__timeZone="America/New_York"
+    ):
+        found = tamis.open(times).plan("id > 0", time_zone="America/New_York").read(warehouse.spark)
+        assert found.schema == warehouse.spark.table("ice.db.times").schema
+        assert found.count() == 2
+        assert found.where("ts = timestamp_ltz'2024-01-01 02:00:00Z'").count() == 2
+
+
+def test_session_that_reads_missing_ids_as_nulls_is_refused(warehouse: Warehouse, times: str) -> None:
+    """A file without field ids would read as NULLs, in silence."""
+    plan = tamis.open(times).plan()
+    with (
+        settings(warehouse, spark__sql__parquet__fieldId__read__ignoreMissing="true"),
+        pytest.raises(SessionSettingError, match="ignoreMissing=true"),
+    ):
+        plan.read(warehouse.spark)
+
+
+def test_session_that_ignores_missing_files_still_fails_for_one(warehouse: Warehouse) -> None:
+    """Rows are not lost because a session is lenient: a file that goes before it is read is told."""
+    execute(
+        warehouse.spark,
+        "create table ice.db.vanishing (id bigint) using iceberg",
+        "insert into ice.db.vanishing select id from range(3)",
+    )
+    plan = tamis.open(warehouse.path("vanishing")).plan()
+    rows = plan.read(warehouse.spark)
+    path = plan.files["path"].to_pylist()[0]
+    Path(path.removeprefix("file:")).unlink()
+    with (
+        settings(
+            warehouse, spark__sql__files__ignoreMissingFiles="true", spark__sql__files__ignoreCorruptFiles="true"
+        ),
+        pytest.raises(Exception, match=Path(path).name),
+    ):
+        rows.collect()
