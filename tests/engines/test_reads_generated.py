@@ -1,0 +1,38 @@
+"""Reads equal the connector's on tables whose history is made by chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tamis
+from tests.engines.conftest import Warehouse
+from tests.engines.generated import Story
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+STORIES = 4
+CONDITIONS = 3
+
+
+def bag(rows: DataFrame) -> Counter[str]:
+    return Counter(map(str, rows.collect()))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_tables_of_any_history_read_as_the_connector_reads_them(warehouse: Warehouse, version: int) -> None:
+    """Names that come back, types that widen, specs that change and deletes of every kind, in any order."""
+    kept = every = 0
+    for seed in range(STORIES):
+        story = Story.told(warehouse, f"story_v{version}_{seed}", version, 100 * version + seed)
+        opened = tamis.open(warehouse.path(story.name))
+        for where in (None, *(story.condition() for _ in range(CONDITIONS))):
+            theirs = warehouse.spark.table(story.table)
+            plan = opened.plan(where)
+            expected = bag(theirs if where is None else theirs.where(where))
+            assert bag(plan.read(warehouse.spark)) == expected, (where, story.log)
+            kept, every = kept + plan.stats.kept, every + plan.stats.files
+    assert kept < every, "nothing was ever pruned"
