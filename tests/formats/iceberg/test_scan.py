@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -13,10 +15,12 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, NestedField, StringType
 
 import tamis
+from tamis.formats.errors import UnreadableMetadataError
 from tamis.formats.iceberg.fields import read_fields
 from tamis.formats.iceberg.scan import _repeats
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.scan import Scan
+from tamis.sieve.partitions import Undecoded
 from tests.formats.iceberg.making import create
 
 
@@ -171,3 +175,21 @@ def test_a_path_that_comes_again_is_read_again() -> None:
     """Readers list a path once; the table counts its rows as often as it names it."""
     assert _repeats(pa.chunked_array([["a", "b", "a"], ["c", "a"]])).tolist() == [0, 0, 1, 0, 2]
     assert _repeats(pa.chunked_array([["a"], ["b"]])).tolist() == [0, 0]
+
+
+def test_partition_value_that_cannot_be_decoded_is_never_a_column_s_null(tmp_path: Path) -> None:
+    """Without metrics the file may lack the column; its value is then that of the partition, or nobody's."""
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "region"))
+    columns = Schema(NestedField(1, "id", IntegerType()), NestedField(2, "region", StringType()))
+    table = create(tmp_path, columns, spec)
+    with table.transaction() as change:
+        change.set_properties({"write.metadata.metrics.default": "none"})
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "region": ["eu"]}))
+    opened = tamis.open(table.metadata_location)
+    plan = opened.plan()
+    (outcome,) = plan.outcomes
+    assert opened.source.scan(plan).groups[0].constants == ("region",)
+    fault = Undecoded(0, np.array([True]), "no text")
+    damaged = replace(plan, outcomes=(replace(outcome, batch=replace(outcome.batch, undecoded=(fault,))),))
+    with pytest.raises(UnreadableMetadataError, match="its partition value cannot be read"):
+        opened.source.scan(damaged)

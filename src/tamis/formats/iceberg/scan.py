@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy import typing as npt
 
+from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.fields import read_field, read_fields
 from tamis.formats.iceberg.manifest_list import DATA, DELETES, read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files
@@ -144,8 +145,18 @@ def _values(table: IcebergTable, outcome: Outcome, field: ReadField) -> pa.Array
     type_ = pa.string() if field.type == pa.uuid() else field.type
     for place, source in _identities(table, outcome, {field.id: field}):
         if source == field.id and batch.partition is not None:
+            _check_decoded(outcome, place)
             return shown_values(batch.partition.field(place).filter(kept)).cast(type_)
     return pa.nulls(int(outcome.kept.sum()), type_)
+
+
+def _check_decoded(outcome: Outcome, place: int) -> None:
+    """A partition value that could not be decoded keeps its file; as a column's value it would be wrong."""
+    for fault in outcome.batch.undecoded:
+        wrong = np.flatnonzero(fault.rows & outcome.kept)
+        if fault.field == place and len(wrong):
+            path = outcome.batch.path[int(wrong[0])].as_py()
+            raise unreadable(path, f"its partition value cannot be read, and it may lack the column: {fault.text}")
 
 
 def _present(
