@@ -19,6 +19,7 @@ import tamis
 from tamis.errors import BindError, FilterInputError
 from tamis.sieve.runtime import RuntimeFilter
 from tamis.spark.errors import JoinError
+from tamis.spark.keys import looked_at
 from tamis.table import Table
 from tests.formats.iceberg.making import create
 
@@ -189,6 +190,18 @@ def test_references_to_the_other_side_still_mean_it(table: Table, dim: DataFrame
     assert both.drop(dim["id"]).columns == [one.name for one in table.schema.columns] + [name]
     aliased = table.join(dim.alias("d"), "id").select(f"d.{name}")
     assert bag(aliased) == bag(joined.select(name))
+
+
+def test_long_texts_of_the_other_side_do_not_come_to_the_driver(
+    table: Table, full: DataFrame, spark: SparkSession
+) -> None:
+    """A few thousand rows of megabytes each would end the driver; their keys still prune."""
+    other = spark.sql("select cast(3 as bigint) as id, repeat('x', 100000) as text, 'y' as short")
+    side = looked_at(other)
+    assert (side.rows, side.whole) == (None, False)
+    plan = table.plan_join(other, "id")
+    assert plan.plan.stats.kept < plan.plan.stats.files
+    same(plan.read(), full.join(other, "id"))
 
 
 def test_stream_joins_without_pruning(table: Table, spark: SparkSession) -> None:

@@ -126,7 +126,8 @@ def join(  # noqa: PLR0913 - an argument an option
             plan = opened.plan_join(side, _on(keys), where=where, how=how)
         if not quiet:
             tell(f"{funnel(opened, plan.plan)}\n\nDIM    {other.said}\n")
-        frame = plan.read().select(*(one.name for one in columns))
+        mine = [name for name in dict.fromkeys(one.column for one in columns) if name in names]
+        frame = plan.read(columns=mine).select(*(one.name for one in columns))
         done = output.write(frame, shares_files=session.shares_files)
     if not quiet:
         tell(f"{done}, in {perf_counter() - start:.1f} s")

@@ -1,9 +1,9 @@
 """A join's keys, collected from the DataFrame that the table will be joined with.
 
-The common build side is small. So the first job takes its key columns as they are, one row more than keys are
-allowed: if that is all of them, it is done, without making them distinct and without a Python worker, whose start
-alone takes longer. If there are more rows, they are made distinct, unless those at hand show already that the keys
-are too many; then another job asks for their range, and one in Python makes a bloom filter.
+The common build side is small: one job brings all of it to the driver, and its keys are there, without a second job
+and without a Python worker, whose start alone takes longer. Of a larger one the key columns are taken, one row more
+than keys are allowed. If there are still more rows, they are made distinct, unless those at hand show already that
+the keys are too many; then another job asks for their range, and one in Python makes a bloom filter.
 
 Law: every key of the pinned build side is in the filter. A build side of few rows comes to the driver whole, and is
 pinned by being there. A larger one is pinned by an eager localCheckpoint: the executors keep its rows, and a job for
@@ -14,12 +14,13 @@ broadcast as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import DataType, DecimalType
@@ -29,6 +30,7 @@ from tamis.sieve.bloom import Bloom
 from tamis.sieve.bloomwork import bloom_part, merged
 from tamis.sieve.keyinput import ColumnName, column_paths
 from tamis.sieve.runtime import MAX_KEYS, Collected, RuntimeFilter
+from tamis.spark.paths import quoted
 from tamis.spark.session import checked
 from tamis.spark.shipping import explained, on_executors
 
@@ -40,12 +42,13 @@ BLOOM_TASKS: Final = 32
 """Most tasks that make one, so that the driver merges no more than 160 MB."""
 MAX_LOCAL_ROWS: Final = 20_000
 """Most rows of a build side to bring to the driver and back: a few megabytes, in less time than a checkpoint."""
-MAX_LOCAL_BYTES: Final = 64 << 20
-"""As many rows fewer as their widest texts, taken to be a kilobyte, would be more than this."""
-_WIDTHS: Final = {"string": 1024, "binary": 4096}
-_PLAIN_WIDTH: Final = 16
+MAX_LOCAL_BYTES: Final = 16 << 20
+"""Most bytes of them, if every text were as long as MAX_CELL_BYTES: fewer rows where there are many texts."""
+MAX_CELL_BYTES: Final = 1024
+"""A build side with a longer text or binary value stays where it is."""
 LEAST_SAVED: Final = 0.1
 """The part of a table that a filter of very many keys has to save, or its cost is not worth it."""
+_WIDE: Final = "_tamis_wide"
 BINARY_COLLATION: Final = "UTF8_BINARY"
 
 _TYPES: Final = {
@@ -98,8 +101,8 @@ def collect(  # noqa: PLR0913 - each is a choice of its own, with a default
         side = looked_at(df) if pin else Side(df, None, whole=False)
     frame = side.pinned() if pin else df
     keys = _key_columns(frame, wanted, null_safe=null_safe)
-    found = side.keys(wanted) if side.whole and len(side.rows or ()) <= max_keys else None
-    if found is None:
+    found = side.keys(wanted) if side.whole else None
+    if found is None or found.num_rows > max_keys:
         found = _listed(keys, max_keys)
     if found is not None:
         listed = RuntimeFilter.of(paths, _plain(found, types, wanted), null_safe=null_safe)
@@ -142,10 +145,25 @@ def looked_at(df: DataFrame) -> Side:
     plain = all(field.dataType.typeName().partition("(")[0] in _LOCAL for field in fields)
     if not plain or len({field.name for field in fields}) < len(fields):
         return Side(df, None, whole=False)
-    width = sum(_WIDTHS.get(field.dataType.typeName(), _PLAIN_WIDTH) for field in fields)
-    most = max(min(MAX_LOCAL_ROWS, MAX_LOCAL_BYTES // width), 1)
-    rows = df.limit(most + 1).toArrow()
-    return Side(df, rows, whole=rows.num_rows <= most)
+    texts = {field.name for field in fields if field.dataType.typeName() in {"string", "binary"}}
+    most = max(min(MAX_LOCAL_ROWS, MAX_LOCAL_BYTES // (MAX_CELL_BYTES * len(texts) + 16 * len(fields) + 1)), 1)
+    rows = _cut(df.limit(most + 1), texts).toArrow()
+    if pc.any(rows.column(_WIDE)).as_py():
+        return Side(df, None, whole=False)
+    return Side(df, rows.drop_columns([_WIDE]), whole=rows.num_rows <= most)
+
+
+def _cut(df: DataFrame, texts: Collection[str]) -> DataFrame:
+    """The rows without long values, and whether each had one: so much cannot come to the driver by accident."""
+    columns, wide = [], functions.lit(False)  # noqa: FBT003 - a literal of SQL
+    for name in df.columns:
+        column = functions.col(quoted(name))
+        if name in texts:
+            long = functions.coalesce(functions.octet_length(column) > MAX_CELL_BYTES, functions.lit(False))  # noqa: FBT003
+            wide = wide | long
+            column = functions.when(~long, column).alias(name)
+        columns.append(column)
+    return df.select(*columns, wide.alias(_WIDE))
 
 
 def outlook(
