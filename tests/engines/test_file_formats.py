@@ -18,6 +18,8 @@ from tests.engines.tables import execute
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+pytestmark = pytest.mark.engine
+
 FORMATS = ("parquet", "orc", "avro")
 ROW = (
     "id, 'x' || id as name, named_struct('a', id, 'b', 'q') as st, array(named_struct('x', id)) as li, "

@@ -10,7 +10,7 @@ import pytest
 
 import tamis
 from tests.engines.conftest import Warehouse
-from tests.engines.equality import delete_equal
+from tests.engines.reading import delete_rows
 from tests.engines.tables import create, execute
 from tests.engines.truth import java_files, live_rows, matches
 
@@ -48,10 +48,10 @@ def test_equality_deletes_reach_older_files_of_their_partition_or_of_the_whole_t
     create(spark, table, 2, "id int, region string")
     one_task = f"insert into {table} select /*+ coalesce(1) */ * from values"
     execute(spark, f"{one_task} (1, 'eu'), (2, 'us')")
-    delete_equal(spark, table, "id", [2], like=None)
+    delete_rows(warehouse, "equality", [{"id": 2}])
     execute(spark, f"alter table {table} add partition field region")
     execute(spark, f"{one_task} (2, 'eu'), (3, 'us'), (4, 'eu'), (5, 'us')")
-    delete_equal(spark, table, "id", [3, 4], like="region=us")
+    delete_rows(warehouse, "equality", [{"id": 3}, {"id": 4}], like="region=us")
     execute(spark, f"{one_task} (3, 'us')")
     found = tamis.open(warehouse.path("equality")).plan().files.to_pydict()
     assert dict(zip(found["path"], found["deletes"], strict=True)) == java_files(spark, table)

@@ -14,6 +14,8 @@ from tests.engines.generated import Story
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+pytestmark = pytest.mark.engine
+
 STORIES = 4
 CONDITIONS = 3
 

@@ -13,6 +13,8 @@ from tamis.spark.errors import SessionSettingError
 from tests.engines.conftest import Warehouse
 from tests.engines.tables import execute
 
+pytestmark = pytest.mark.engine
+
 
 @contextmanager
 def settings(warehouse: Warehouse, **values: str) -> Iterator[None]:
