@@ -198,10 +198,11 @@ class Table:
 
         runtime_filters are further ones, from the sides of other joins that will follow. They must be sound there.
         """
-        from tamis.spark.join import Join, KeyOptions, is_case_sensitive, join_keys
+        from tamis.spark.join import Join, KeyOptions, join_keys
+        from tamis.spark.session import is_case_sensitive
 
         join = Join.of(on, how, null_safe=null_safe)
-        sensitive, spark = is_case_sensitive(other), other.sparkSession
+        sensitive, spark = is_case_sensitive(other.sparkSession), other.sparkSession
 
         def planned(*filters: RuntimeFilter) -> TablePlan:
             every = (*runtime_filters, *filters)

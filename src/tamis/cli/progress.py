@@ -99,12 +99,14 @@ class SparkWatch(Watch):
             self._spark.removeProgressHandler(self._told)
 
     def _look(self) -> None:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped] # py4j has no annotations
+
         tracker = self._spark.sparkContext.statusTracker()
         while not self._stop.wait(POLL):
             try:
                 stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            except Exception:  # noqa: BLE001 - the session has ended meanwhile: there is nothing to show any more
-                return
+            except (Py4JError, OSError):
+                return  # the session has ended meanwhile: there is nothing to show any more
             self._count((stage.numCompletedTasks, stage.numTasks) for stage in stages if stage is not None)
 
     def _told(self, stages: Iterable[Any] | None, **_: object) -> None:

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_condition", "scan", "tell"]
 
-METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition")
-"""As tamis.spark.read has them, which cannot be imported where there is no PySpark."""
-
 
 def scan(  # noqa: PLR0913 - an argument an option
     table: TableName,
@@ -70,6 +67,7 @@ def scan(  # noqa: PLR0913 - an argument an option
     as_of_ms = State(snapshot, ref, as_of).as_of_ms(time_zone or "UTC")
 
     import tamis.table
+    from tamis.formats.scan import METADATA_COLUMNS
 
     opened = tamis.table.open(table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog)
     check_condition(opened, where, case_sensitive=case_sensitive)

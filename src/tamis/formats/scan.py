@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy import typing as npt
 
-__all__ = ["DeleteGroup", "EqualityDeletes", "FileGroup", "PositionDeletes", "ReadField", "Scan", "Vectors"]
+__all__ = [
+    "METADATA_COLUMNS",
+    "DeleteGroup",
+    "EqualityDeletes",
+    "FileGroup",
+    "PositionDeletes",
+    "ReadField",
+    "Scan",
+    "Vectors",
+]
 
+METADATA_COLUMNS: Final = ("_file", "_pos", "_spec_id", "_partition")
+"""What a row may be asked about where it lies, beside its columns."""
 Numbers = npt.NDArray[np.int64]
 """Files by their place in Scan.files."""
 FileFormat = Literal["parquet", "orc", "avro"]

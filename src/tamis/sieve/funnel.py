@@ -29,7 +29,7 @@ from tamis.sieve.plan import ScanPlan, Unread, count
 from tamis.sieve.runtime import BoundRuntimeFilter
 from tamis.sieve.trial import NOBODY, Trial, try_all
 
-__all__ = ["LAYERS", "Layer", "sift"]
+__all__ = ["LAYERS", "Layer", "partition_filter", "sift"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -206,8 +206,7 @@ def sift(
     unread are files of manifests that were pruned without being read, in manifest_seconds: they are counted, and
     credited to the manifest layer.
     """
-    also = [column for runtime in sieve.runtime_filters for column in runtime.columns]
-    partitions = MultiSpecPartitionFilter(sieve.predicate, sieve.specs, strict=sieve.strict, also=also)
+    partitions = partition_filter(sieve)
     notes = partitions.notes
     seconds = dict.fromkeys((layer.name for layer in layers), 0.0)
     outcomes: list[Outcome] = []
@@ -230,6 +229,12 @@ def sift(
     stats = count({"manifest": manifest_seconds, **seconds}, outcomes, unread, filtered, notes.to_list())
     filters = count_filters(sieve, outcomes, unread, idleness)
     return ScanPlan(sieve, tuple(outcomes), replace(stats, read_seconds=reading, filters=filters), tuple(seconds))
+
+
+def partition_filter(sieve: Sieve) -> MultiSpecPartitionFilter:
+    """The filter with which the funnel begins."""
+    also = [column for runtime in sieve.runtime_filters for column in runtime.columns]
+    return MultiSpecPartitionFilter(sieve.predicate, sieve.specs, strict=sieve.strict, also=also)
 
 
 def _enter(

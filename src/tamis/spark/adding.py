@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from tamis.formats.spread import Spread
 from tamis.sieve.filterstats import Idleness, RuntimeFilterStats, count_filters
-from tamis.sieve.funnel import LAYERS
+from tamis.sieve.funnel import LAYERS, partition_filter
 from tamis.sieve.notes import Notes
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import FilterStats
 from tamis.sieve.plan import LayerStats, PlanStats, ScanPlan, SpecStats, count
-from tamis.spark.judging import Answer, partition_filter
+from tamis.spark.judging import Answer
 
 __all__ = ["added"]
 

@@ -36,11 +36,10 @@ from tamis.spark.keys import (
     require_columns,
 )
 from tamis.spark.paths import quoted
-from tamis.spark.session import checked
+from tamis.spark.session import is_case_sensitive
 
-__all__ = ["Join", "KeyOptions", "is_case_sensitive", "join_keys", "joined"]
+__all__ = ["Join", "KeyOptions", "join_keys", "joined"]
 
-CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 HOWS: Final = {
     "inner": "inner",
     **dict.fromkeys(("left", "leftouter"), "left"),
@@ -100,7 +99,7 @@ def join_keys(
     saved tells how large a part of the bytes a filter would save. It is asked before a large side is pinned, which
     takes longer than most joins: a filter that saves little is not worth it.
     """
-    sensitive = is_case_sensitive(other)
+    sensitive = is_case_sensitive(other.sparkSession)
     columns = [table.schema.find(path, case_sensitive=sensitive) for path in join.columns]
     require_columns(other, join.others)
     if join.how in PRESERVED:
@@ -144,11 +143,6 @@ def join_keys(
     if keys.collected is not None:
         keys = replace(keys, collected=replace(keys.collected, seconds=perf_counter() - start))
     return keys, None
-
-
-def is_case_sensitive(df: DataFrame) -> bool:
-    """Whether the session tells `id` from `ID`."""
-    return checked(df.sparkSession).conf.get(CASE_SENSITIVE, "false") == "true"
 
 
 def may_look_up(specs: Sequence[PartitionSpec], column: Column) -> bool:

@@ -19,7 +19,7 @@ from numpy import typing as npt
 from tamis.errors import TamisError
 from tamis.formats.spread import Read
 from tamis.sieve.filterstats import Idleness
-from tamis.sieve.funnel import LAYERS, Layer, Sifting, sift
+from tamis.sieve.funnel import LAYERS, Layer, Sifting, partition_filter, sift
 from tamis.sieve.notes import Notes
 from tamis.sieve.outcome import Outcome, Sieve
 from tamis.sieve.partitions import MultiSpecPartitionFilter, PartitionKey
@@ -63,12 +63,6 @@ class _Tally:
 
     def __call__(self, state: Sifting, place: int) -> None:  # noqa: ARG002 - as every layer
         self.partitions, self.notes, self.idleness = state.partitions, state.notes, state.idleness
-
-
-def partition_filter(sieve: Sieve) -> MultiSpecPartitionFilter:
-    """The filter with which the funnel begins."""
-    also = [column for runtime in sieve.runtime_filters for column in runtime.columns]
-    return MultiSpecPartitionFilter(sieve.predicate, sieve.specs, strict=sieve.strict, also=also)
 
 
 def judge_units(batches: Iterable[pa.RecordBatch], sieve: Sieve, read: Read) -> Iterator[pa.RecordBatch]:

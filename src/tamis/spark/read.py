@@ -21,22 +21,20 @@ from pyspark.sql import types as t
 from tamis.errors import BindError
 from tamis.formats import FormatTable
 from tamis.formats.errors import shown
-from tamis.formats.scan import FileGroup, ReadField, Scan
+from tamis.formats.scan import METADATA_COLUMNS, FileGroup, ReadField, Scan
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.errors import TimeZoneError, UnreadableColumnError, UnreadableFileError
 from tamis.spark.paths import quoted
 from tamis.spark.relation import Relation, column, is_opaque, relation
-from tamis.spark.session import prepared, session_zone
+from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared, session_zone
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.types import has_naive_time, literal, output_type, read_schema, readable, rebuilt, unreadable_column
 
-__all__ = ["METADATA_COLUMNS", "read_plan"]
+__all__ = ["read_plan"]
 
-METADATA_COLUMNS: Final = ("_file", "_pos", "_spec_id", "_partition")
 FILE: Final = "_tamis_file"
 _URI: Final = "_tamis_uri"
-CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +236,7 @@ def _needed(scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSessi
     for field in (*scan.fields, *scan.hidden):
         if field.name in asked:
             output_type(field)  # UnreadableColumnError, which names it
-    sensitive = spark.conf.get(CASE_SENSITIVE, "false") == "true"
+    sensitive = is_case_sensitive(spark)
     alike = Counter(field.name if sensitive else field.name.lower() for field in scan.fields)
     twice = {field.name for field in scan.fields if alike[field.name if sensitive else field.name.lower()] > 1}
     for name in chosen if twice else ():

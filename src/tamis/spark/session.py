@@ -17,7 +17,16 @@ from tamis.spark.errors import SessionSettingError, SparkVersionError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["OLDEST", "checked", "is_remote", "prepared", "session_zone", "with_settings"]
+__all__ = [
+    "CASE_SENSITIVE",
+    "OLDEST",
+    "checked",
+    "is_case_sensitive",
+    "is_remote",
+    "prepared",
+    "session_zone",
+    "with_settings",
+]
 
 OLDEST: Final = (4, 1)
 """The oldest Spark that tamis is tested with, and that reads as it needs."""
@@ -25,6 +34,7 @@ FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
 """Parquet columns are found by field id, where the schema has ids."""
 IGNORE_MISSING: Final = "spark.sql.parquet.fieldId.read.ignoreMissing"
 """With it, files without field ids read as NULLs: it must be off."""
+CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
 _settings = RLock()
@@ -63,6 +73,11 @@ def checked(spark: SparkSession) -> SparkSession:
 def session_zone(spark: SparkSession) -> str:
     """The time zone in which the session reads and compares times."""
     return str(checked(spark).conf.get(TIME_ZONE))
+
+
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Whether the session tells names apart that differ in case alone."""
+    return checked(spark).conf.get(CASE_SENSITIVE, "false") == "true"
 
 
 def is_remote(spark: SparkSession) -> bool:
