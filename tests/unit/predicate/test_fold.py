@@ -81,6 +81,32 @@ def test_number_beyond_its_type_is_left_to_spark(sql: str) -> None:
     assert folded(sql) is None
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        "16777217",  # 2**24 + 1: halfway between two floats, and a double holds it exactly
+        "1.000000059604644775390625",  # 1 + 2**-24, exactly
+        "1.0000000596046447753906251",  # above halfway, but the nearest double is halfway: rounding twice is wrong
+        "1.0000000596046447753906249",  # below it
+        "-16777217",
+        "1e-40",  # a subnormal float: fewer digits than the bits above suppose
+    ],
+)
+@pytest.mark.parametrize("form", ["{}F", "float('{}')", "cast('{}' as float)"])
+def test_float_literal_halfway_between_two_floats_is_left_to_spark(number: str, form: str) -> None:
+    """Java rounds the text once; by way of a double it may be rounded the other way, and `x = …` miss its rows."""
+    assert folded(form.format(number)) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [("16777218", 16777218.0), ("1.00000006", 1.00000011920928955), ("1.0000000596046446", 1.0)],
+)
+def test_float_literal_beside_halfway_is_the_nearest_float(number: str, value: float) -> None:
+    for form in ("{}F", "float('{}')", "cast('{}' as float)"):
+        assert folded(form.format(number)) == Literal(value, F32)
+
+
 def test_number_of_ten_thousand_digits_is_left_to_spark() -> None:
     """Python refuses to read it as an int."""
     assert folded("9" * 10_000) is None

@@ -14,7 +14,7 @@ from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Le
 from tamis.predicate.keys import NAN_KEY, decimal_bytes, float_key
 from tamis.predicate.schema import Column
 from tamis.predicate.values import ValueSet
-from tamis.sieve.buckets import BucketSelector
+from tamis.sieve.buckets import MAX_BRANCHES, BucketSelector
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.inverse import is_value, to_values
 from tamis.sieve.order import encode
@@ -166,6 +166,40 @@ def test_anded_ors_do_not_explode() -> None:
     ors = [either(leaf(ID, i, 100), leaf(NAME, b"x" * i, b"y")) for i in range(20)]
     assert chosen(selector(both(leaf(ID, 5), leaf(NAME, b"xxxxx"), *ors), ID, NAME)) in ([2], [])
     assert chosen(selector(both(*ors), ID, NAME)) == EVERY
+
+
+def _pairs(count: int, bucket: int) -> AnyOf:
+    """So many branches, none of which can be merged with another, that all hash to one bucket of eight."""
+    return either(*(both(leaf(ID, 8 * i), leaf(NAME, b"x" * (8 * i + bucket))) for i in range(count)))
+
+
+def test_and_beyond_the_branch_limit_keeps_every_bucket_of_its_matches() -> None:
+    """40 branches with 40 are more than the limit: the second OR is left out, and the first still chooses."""
+    assert MAX_BRANCHES < 40 * 40
+    found = selector(both(_pairs(40, 3), _pairs(40, 3)), ID, NAME)
+    assert chosen(found) == [3]
+    assert found.combinations == 40
+
+
+def test_and_beyond_the_branch_limit_drops_only_what_the_branches_so_far_exclude() -> None:
+    """No row matches both, but that is past the limit: what is known by then, one bucket, is kept."""
+    assert chosen(selector(both(_pairs(40, 3), _pairs(41, 5)), ID, NAME)) == [3]
+
+
+def test_and_within_the_branch_limit_is_followed_to_its_contradiction() -> None:
+    assert MAX_BRANCHES > 30 * 31
+    assert chosen(selector(both(_pairs(30, 3), _pairs(31, 5)), ID, NAME)) == []
+
+
+def test_or_beyond_the_branch_limit_keeps_every_bucket() -> None:
+    at, beyond = (
+        either(*(both(leaf(ID, i, -i - 1), leaf(NAME, b"%d" % i, b"%dx" % i)) for i in range(count)))
+        for count in (MAX_BRANCHES, MAX_BRANCHES + 1)
+    )
+    assert selector(at, ID, NAME, max_values=10**6).combinations == 4 * MAX_BRANCHES
+    found = selector(beyond, ID, NAME, max_values=10**6)
+    assert found.combinations is None
+    assert chosen(found) == EVERY
 
 
 def test_more_combinations_than_the_limit_keep_every_bucket() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.predicate.keys import NAN_KEY, decimal_bytes, float_key
-from tamis.sieve.order import FEW_CUTS, KeyArray, encode, from_words, mask_of, ranks, windows
+from tamis.sieve.order import FEW_CUTS, MANY_CUTS, KeyArray, encode, from_words, mask_of, ranks, windows
 
 
 def keys(found: KeyArray) -> list[object]:
@@ -137,6 +137,25 @@ def test_ranks_of_numbers_at_and_between_cuts(count: int) -> None:
     found = encode(pa.array(values, pa.int64()), pa.int64())
     assert ranks(found, cuts, "right").tolist() == [bisect_right(cuts.tolist(), value) for value in values]
     assert ranks(found, cuts, "left").tolist() == [bisect_left(cuts.tolist(), value) for value in values]
+
+
+@pytest.mark.parametrize("count", [MANY_CUTS, MANY_CUTS + 1, 2 * MANY_CUTS + 3])
+def test_ranks_above_many_cuts_are_exact_on_both_sides(count: int) -> None:
+    """Beyond so many cuts keys are sorted first: each rank must come back to the file that it belongs to."""
+    cuts = np.arange(count, dtype=np.int64) * 3 - count
+    near = np.concatenate([cuts[:: count // 97], cuts[:: count // 89] + 1, cuts[-1:] + 1, cuts[:1] - 1])
+    values = np.random.default_rng(count).permutation(np.concatenate([near, [-(1 << 63), (1 << 63) - 1]]))
+    found = encode(pa.array(values, pa.int64()), pa.int64())
+    listed = cuts.tolist()
+    assert ranks(found, cuts, "right").tolist() == [bisect_right(listed, value) for value in values.tolist()]
+    assert ranks(found, cuts, "left").tolist() == [bisect_left(listed, value) for value in values.tolist()]
+
+
+@pytest.mark.parametrize("count", [MANY_CUTS + 1, 2 * MANY_CUTS + 3])
+def test_ranks_of_text_above_many_cuts_are_exact_on_both_sides(count: int) -> None:
+    cuts = [f"k{2 * place:08d}".encode() for place in range(count)]
+    values = [f"k{place:08d}".encode() for place in range(0, 2 * count + 2, 371)]
+    check(cuts, [b"", b"k", *values, *(value + b"\x00" for value in values), cuts[-1], cuts[-1] + b"\x00", b"l"])
 
 
 def test_no_cuts_have_one_rank() -> None:
