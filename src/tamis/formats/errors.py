@@ -12,6 +12,7 @@ from tamis.errors import TamisError
 
 __all__ = [
     "CatalogError",
+    "ForkedProcessError",
     "NoSuchSnapshotError",
     "NoSuchTableError",
     "UnreadableMetadataError",
@@ -84,4 +85,11 @@ class CatalogError(TamisError):
 
     table: str
     catalog: str
+    reason: str
+
+
+class ForkedProcessError(TamisError):
+    """This process was forked from one that had read metadata, and no interpreter could be started to read for it."""
+
+    pid: int
     reason: str

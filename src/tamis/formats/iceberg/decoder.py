@@ -27,15 +27,34 @@ import pyarrow as pa
 
 from tamis.errors import MissingDependency
 
-__all__ = ["DecodeError", "DecodeTimeout", "decode"]
+__all__ = ["BATCH_ROWS", "DecodeError", "DecodeTimeout", "decode", "patience", "renew_lock", "used"]
 
 _NATIVE: Final = "datafusion._internal"
-_LOADING: Final = threading.Lock()
-_BATCH_ROWS: Final = 1 << 16
+_LOADING: Final = [threading.Lock()]
+"""In a list, so that a forked process can have one that nobody holds."""
+BATCH_ROWS: Final = 1 << 16
 """Records a batch: most manifests come out as one."""
 _PATIENCE: Final = 10.0
 _PATIENCE_PER_BYTE: Final = 2e-6
 """Seconds to wait, and more for each byte: fifty times what a sound file takes on a slow machine."""
+
+
+_USED: Final = threading.Event()
+
+
+def used() -> bool:
+    """Whether this process, or the one that it was forked from, has ever decoded."""
+    return _USED.is_set()
+
+
+def renew_lock() -> None:
+    """In a fork: forget who was loading the native module."""
+    _LOADING[0] = threading.Lock()
+
+
+def patience(size: int) -> float:
+    """Seconds to wait for so many bytes."""
+    return _PATIENCE + size * _PATIENCE_PER_BYTE
 
 
 class DecodeError(Exception):
@@ -46,13 +65,13 @@ class DecodeTimeout(DecodeError):
     """The decoder did not come to an end. Its thread cannot be stopped, and dies with the process."""
 
 
-def decode(pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int = _BATCH_ROWS) -> pa.Table:
+def decode(pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int = BATCH_ROWS) -> pa.Table:
     """The columns of schema from an Avro file that is given in pieces; other columns are skipped.
 
     The interpreter's lock is released meanwhile, so that several threads decode at once.
     """
     size = sum(len(piece) for piece in pieces)
-    limit = _PATIENCE + size * _PATIENCE_PER_BYTE
+    limit = patience(size)
     outcome: SimpleQueue[pa.Table | BaseException] = SimpleQueue()
     work = (outcome, pieces, schema, batch_rows)
     threading.Thread(target=_deliver, args=work, name="tamis-avro", daemon=True).start()
@@ -89,6 +108,7 @@ def _first_line(error: BaseException) -> str:
 
 def _session(batch_rows: int) -> Any:  # noqa: ANN401 - the native module has no types
     native = _native()
+    _USED.set()
     settings = {
         "datafusion.execution.batch_size": str(batch_rows),
         # One manifest is one task; tasks run side by side.
@@ -99,7 +119,7 @@ def _session(batch_rows: int) -> Any:  # noqa: ANN401 - the native module has no
 
 def _native() -> ModuleType:
     """The native module alone; through its package if it does not stand where it should."""
-    with _LOADING:
+    with _LOADING[0]:
         return sys.modules.get(_NATIVE) or _load()
 
 

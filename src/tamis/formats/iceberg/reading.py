@@ -21,7 +21,8 @@ from pyarrow import types as pt
 
 from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.avro import AvroFile, as_one_block, join_files
-from tamis.formats.iceberg.decoder import DecodeError, DecodeTimeout, decode
+from tamis.formats.iceberg.decoder import DecodeError, DecodeTimeout
+from tamis.formats.iceberg.forked import decode
 from tamis.formats.iceberg.records import AvroColumn, Layout, Path, flat_layout
 
 __all__ = ["Decoded", "Fetch", "decode_columns", "fetch_local", "in_order", "local_file"]
