@@ -5,6 +5,8 @@ Every error says what, where, why and what next; its facts are attributes, so th
 
 from __future__ import annotations
 
+from tamis.printable import printable_lines
+
 __all__ = [
     "BindError",
     "FilterInputError",
@@ -17,11 +19,14 @@ __all__ = [
 
 
 class TamisError(Exception):
-    """The root of every error that tamis raises on purpose."""
+    """The root of every error that tamis raises on purpose.
+
+    Its message may be printed anywhere: names and values in it are escaped. Its facts are as they are.
+    """
 
     def __init__(self, message: str, **facts: object) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = printable_lines(message)
+        super().__init__(self.message)
         self.facts = facts
         for name, value in facts.items():
             setattr(self, name, value)

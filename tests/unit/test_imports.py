@@ -19,12 +19,13 @@ ORDER = ("cli", "table", "spark", "formats", "rewrite", "sieve", "predicate")
 
 # Which rooms a room may import beside itself. "" is the package's own __init__, where the version is.
 ALLOWED: dict[str, frozenset[str]] = {
-    room: frozenset(ORDER[place + 1 :]) | {"errors"} for place, room in enumerate(ORDER)
+    room: frozenset(ORDER[place + 1 :]) | {"errors", "printable"} for place, room in enumerate(ORDER)
 }
 ALLOWED["cli"] |= {"explain", ""}
 ALLOWED["table"] |= {"explain"}
-ALLOWED["explain"] = frozenset({"sieve", "errors"})
-ALLOWED["errors"] = frozenset()
+ALLOWED["explain"] = frozenset({"sieve", "errors", "printable"})
+ALLOWED["errors"] = frozenset({"printable"})
+ALLOWED["printable"] = frozenset()
 ALLOWED[""] = frozenset({"table", "predicate", "sieve", "errors"})
 ALLOWED["__main__"] = frozenset({"cli"})
 
