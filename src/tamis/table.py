@@ -72,9 +72,9 @@ class JoinPlan:
     keys: RuntimeFilter | None
     """None if keys could not prune: a note of the plan says why."""
 
-    def explain(self, form: Literal["text", "json"] = "text") -> str:
+    def explain(self, form: Literal["text", "json"] = "text", *, timing: bool = False) -> str:
         """The funnel of the table's side: what its WHERE and the keys removed."""
-        return self.plan.explain(form)
+        return self.plan.explain(form, timing=timing)
 
     def read(self, *, columns: Sequence[str] | None = None) -> DataFrame:
         """The joined rows, with all columns of the table or with these and the join's."""
@@ -100,6 +100,11 @@ class Table:
     def format(self) -> str:
         """The format and its version."""
         return self.source.format
+
+    @property
+    def location(self) -> str:
+        """The folder that its metadata names as its own."""
+        return self.source.location
 
     @property
     def schema(self) -> Schema:

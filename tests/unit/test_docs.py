@@ -82,19 +82,14 @@ def test_file_that_a_page_names_exists(page: Path) -> None:
 
 
 def test_explain_of_the_how_to_is_the_one_of_the_demo() -> None:
-    """But for the times, and the blanks that they cost."""
+    """But for blanks, which a page has in other places."""
     shown = CliRunner().invoke(app, ["demo", "--no-spark"]).output
-    lines = (DOCS / "how-to/read-an-explain.md").read_text(encoding="utf-8").splitlines()
-    quoted = [line for line in lines if line.startswith("    ") and "ms" not in line and line.strip()]
-    counted = [line for line in lines if line.startswith("    ") and line.endswith(" ms")]
+    lines = _FENCE.sub("", (DOCS / "how-to/read-an-explain.md").read_text(encoding="utf-8")).splitlines()
+    quoted = [line for line in lines if line.startswith("    ") and line.strip()]
     printed = [" ".join(line.split()) for line in shown.splitlines()]
-    assert quoted
-    assert counted
+    assert len(quoted) > 10
     for line in quoted:
         assert " ".join(line.split()) in printed
-    for line in counted:
-        columns = " ".join(line.split()[:-2])
-        assert any(other.startswith(columns) for other in printed)
 
 
 # -- tables ---------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ __all__ = ["demo"]
 WHERE: Final = "ts >= timestamp '2024-01-30' AND date(ts) < '2024-02-03' AND customer_id IN (7, 471)"
 JOIN_WHERE: Final = "ts >= timestamp '2024-01-10' AND amount > 230"
 CUSTOMERS: Final = ((3, "Ada", "Oslo"), (50, "Grace", "Rome"), (595, "Emmy", "Oslo"), (779, "Sofja", "Rome"))
-WIDTH: Final = 98
+WIDTH: Final = 80
 ROWS: Final = 8
 
 
@@ -64,16 +64,16 @@ def _on_spark(table: Table, plan: TablePlan) -> None:
     start = perf_counter()
     with session.started() as spark:
         _step("3. Read the rows, on Spark")
-        typer.echo(f"A local Spark has started in {_ms(start)}. It is given the files that are left, no others:\n")
+        typer.echo(f"A local Spark has started in {_took(start)}. It is given the files that are left, no others:\n")
         start = perf_counter()
         _show(plan.read(spark).orderBy("ts"))
-        typer.echo(f"\nread in {_ms(start)}")
+        typer.echo(f"\nread in {_took(start)}")
         _step("4. Join: the keys of the small side prune the large one")
         _join(table, spark)
 
 
 def _join(table: Table, spark: SparkSession) -> None:
-    from tamis.explain.text import readable_bytes, readable_files
+    from tamis.explain.words import readable_bytes, readable_files, readable_seconds
 
     customers = spark.createDataFrame(CUSTOMERS, "customer_id bigint, name string, city string")
     typer.echo('table.join(customers, "customer_id", where=...), with customers in Oslo alone:\n')
@@ -88,18 +88,20 @@ def _join(table: Table, spark: SparkSession) -> None:
     typer.echo(f"  -{by_where:>3} that the condition rules out")
     typer.echo(f"  -{keys.files:>3} that hold none of the keys: {facts}; {readable_bytes(keys.bytes)} less to read")
     typer.echo(f"  ={stats.kept:>3} to read, of all three ages\n")
-    typer.echo(f"{keys.keys} keys, collected in {(keys.collect_seconds or 0) * 1000:,.0f} ms\n")
+    typer.echo(f"{keys.keys} keys, collected in {readable_seconds(keys.collect_seconds or 0)}\n")
     start = perf_counter()
     _show(joined.read().orderBy("ts"))
-    typer.echo(f"\njoined in {_ms(start)}")
+    typer.echo(f"\njoined in {_took(start)}")
 
 
 def _step(title: str) -> None:
     typer.echo(f"\n{title}\n{'-' * len(title)}")
 
 
-def _ms(start: float) -> str:
-    return f"{(perf_counter() - start) * 1000:,.0f} ms"
+def _took(start: float) -> str:
+    from tamis.explain.words import readable_seconds
+
+    return readable_seconds(perf_counter() - start)
 
 
 def _show(frame: DataFrame) -> None:

@@ -65,7 +65,7 @@ class Dimension:
 
     def read(self, spark: SparkSession, *, shares_files: bool) -> DataFrame:
         """Its rows that match."""
-        from tamis.explain.text import readable_bytes, readable_files
+        from tamis.explain.words import readable_bytes, readable_files
 
         if self.table is not None:
             plan = self.table.plan(self.where, spark=spark)

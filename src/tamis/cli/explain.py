@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,11 +35,18 @@ def explain(  # noqa: PLR0913 - an argument an option
     table: TableName,
     where: Where = None,
     *,
-    files: Annotated[bool, typer.Option("--files", help="List the files that are kept.")] = False,
+    files: Annotated[bool, typer.Option("--files", help="List the files to read.")] = False,
     verdicts: Annotated[
-        bool, typer.Option("--verdicts", "--all-files", help="List every file, with the reason for its verdict.")
+        bool, typer.Option("--verdicts", "--all-files", help="List every file with the reason for its verdict.")
     ] = False,
+    kept: Annotated[bool, typer.Option("--kept", help="Of the verdicts, list only the files that are kept.")] = False,
+    pruned: Annotated[bool, typer.Option("--pruned", help="Of the verdicts, list only the pruned files.")] = False,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="List at most N files.", show_default=False)
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the listed files as CSV, and nothing else.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    timing: Annotated[bool, typer.Option("--timing", help="Show how long each step took.")] = False,
     strict: Strict = False,
     snapshot: Snapshot = None,
     ref: Ref = None,
@@ -49,6 +57,8 @@ def explain(  # noqa: PLR0913 - an argument an option
 ) -> None:
     """Show which files a condition has to touch, and why. Only metadata is read."""
     state = State(snapshot, ref, as_of)
+    listing = _Listing.of(files=files, verdicts=verdicts, kept=kept, pruned=pruned, limit=limit)
+    listing.check(csv=csv, json=json)
     with quick_start():
         import tamis.table
     as_of_ms = state.as_of_ms(time_zone)
@@ -56,38 +66,101 @@ def explain(  # noqa: PLR0913 - an argument an option
         opened = tamis.table.open(table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog)
         plan = opened.plan(where, case_sensitive=case_sensitive, time_zone=time_zone, strict=strict, progress=watch)
     if json:
-        typer.echo(_json(opened, plan, files=files, verdicts=verdicts))
+        typer.echo(_json(opened, plan, listing))
         return
-    for line in _text(opened, plan, files=files, verdicts=verdicts):
+    for line in _csv(plan, listing) if csv else _text(opened, plan, listing, timing=timing):
         typer.echo(line)
 
 
-def _json(table: Table, plan: ScanPlan, *, files: bool, verdicts: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Which files are listed one by one."""
+
+    files: bool
+    verdicts: bool
+    kept: bool
+    pruned: bool
+    limit: int | None
+
+    @classmethod
+    def of(cls, *, files: bool, verdicts: bool, kept: bool, pruned: bool, limit: int | None) -> _Listing:
+        """As the options say it: one that narrows the verdicts asks for them."""
+        return cls(files, verdicts or kept or pruned, kept, pruned, limit)
+
+    def check(self, *, csv: bool, json: bool) -> None:
+        """BadParameter for what makes no sense together."""
+        if self.kept and self.pruned:
+            raise typer.BadParameter("--kept and --pruned leave no file: give one of them", param_hint="--kept")
+        if self.limit is not None and not (self.files or self.verdicts):
+            raise typer.BadParameter("nothing is listed: add --files or --verdicts", param_hint="--limit")
+        if csv and json:
+            raise typer.BadParameter("give one of --csv and --json", param_hint="--csv")
+        if csv and self.files == self.verdicts:
+            raise typer.BadParameter("say which files to list: --files or --verdicts", param_hint="--csv")
+
+    def of_files(self, plan: ScanPlan) -> pa.Table:
+        """The files to read, as many as are asked for."""
+        return self._limited(_shown(plan.files))
+
+    def of_verdicts(self, plan: ScanPlan) -> tuple[pa.Table, int]:
+        """The verdicts that are asked for, and how many were considered but are left out."""
+        import pyarrow.compute as pc
+
+        considered = plan.verdicts
+        chosen = considered
+        if self.kept or self.pruned:
+            is_pruned = pc.equal(considered["verdict"], "none")
+            chosen = considered.filter(is_pruned if self.pruned else pc.invert(is_pruned))
+        listed = self._limited(_shown(chosen))
+        return listed, len(considered) - len(listed)
+
+    def _limited(self, listed: pa.Table) -> pa.Table:
+        return listed if self.limit is None else listed.slice(0, self.limit)
+
+
+def _json(table: Table, plan: ScanPlan, listing: _Listing) -> str:
     from tamis.explain.json import plan_json
 
-    more: dict[str, Any] = {"table": {"name": table.name, "format": table.format, "snapshot_id": table.snapshot_id}}
-    if files:
-        more["files"] = _shown(plan.files).to_pylist()
-    if verdicts:
-        more["verdicts"] = _shown(plan.verdicts).to_pylist()
+    snapshot = table.snapshot_id
+    about = {"name": table.name, "format": table.format, "snapshot_id": snapshot}
+    # Many readers of JSON keep numbers as doubles, which round an id of 19 digits.
+    more: dict[str, Any] = {"table": {**about, "snapshot": None if snapshot is None else str(snapshot)}}
+    if listing.files:
+        more["files"] = listing.of_files(plan).to_pylist()
+    if listing.verdicts:
+        more["verdicts"] = listing.of_verdicts(plan)[0].to_pylist()
     return plan_json(plan, more)
 
 
-def _text(table: Table, plan: ScanPlan, *, files: bool, verdicts: bool) -> list[str]:
-    from tamis.explain.listing import file_lines, verdict_lines
+def _csv(plan: ScanPlan, listing: _Listing) -> list[str]:
+    from tamis.explain.listing import csv_lines
 
-    lines = [funnel(table, plan)]
-    if files:
-        lines += ["", *file_lines(_shown(plan.files))]
-    if verdicts:
-        lines += ["", *verdict_lines(plan, _shown(plan.verdicts))]
+    return csv_lines(listing.of_files(plan) if listing.files else listing.of_verdicts(plan)[0])
+
+
+def _text(table: Table, plan: ScanPlan, listing: _Listing, *, timing: bool) -> list[str]:
+    from tamis.explain.listing import file_lines, verdict_lines
+    from tamis.formats.errors import shown
+
+    location = shown(table.location)
+    lines = [funnel(table, plan, timing=timing)]
+    if listing.files:
+        listed = listing.of_files(plan)
+        more = plan.stats.kept - len(listed)
+        lines += ["", *file_lines(listed, location), *([f"and {more:,} more"] if more else [])]
+    if listing.verdicts:
+        listed, left_out = listing.of_verdicts(plan)
+        lines += ["", *verdict_lines(plan, listed, location, left_out=left_out)]
     return lines
 
 
-def funnel(table: Table, plan: ScanPlan) -> str:
+def funnel(table: Table, plan: ScanPlan, *, timing: bool = False) -> str:
     """Which table, and what the plan explains."""
+    from tamis.explain.words import wrapped
+
     state = "no snapshot yet" if table.snapshot_id is None else f"snapshot {table.snapshot_id}"
-    return f"TABLE  {table.name}  ({table.format}, {state})\n{plan.explain()}"
+    header = wrapped(f"{table.name}  ({table.format}, {state})", "TABLE  ")
+    return "\n".join([*header, plan.explain(timing=timing)])
 
 
 def _shown(listed: pa.Table) -> pa.Table:

@@ -47,7 +47,7 @@ def inspect(
 
 
 def _lines(found: Inspection) -> Iterator[str]:
-    from tamis.explain.text import aligned
+    from tamis.explain.words import aligned
 
     yield from aligned(list(_facts(found)), left=(0, 1))
     yield ""
@@ -61,7 +61,7 @@ def _lines(found: Inspection) -> Iterator[str]:
 
 
 def _facts(found: Inspection) -> Iterator[Sequence[str]]:
-    from tamis.explain.text import readable_bytes, readable_files
+    from tamis.explain.words import readable_bytes, readable_files
 
     yield "table", found.table
     yield "format", found.format
@@ -123,7 +123,7 @@ def _fields(spec: SpecInspection) -> str:
 
 
 def _numbers(spec: SpecInspection) -> tuple[str, ...]:
-    from tamis.explain.text import readable_bytes
+    from tamis.explain.words import readable_bytes
 
     return (
         f"{spec.files:,}",

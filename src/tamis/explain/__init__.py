@@ -11,11 +11,11 @@ from tamis.sieve.plan import ScanPlan
 __all__ = ["render_plan"]
 
 
-def render_plan(plan: ScanPlan, form: Literal["text", "json"]) -> str:
-    """The plan in the form asked for; ValueError names the forms there are."""
+def render_plan(plan: ScanPlan, form: Literal["text", "json"], *, timing: bool = False) -> str:
+    """The plan in the form asked for, the text with times if they are asked for; ValueError names the forms."""
     match form:
         case "text":
-            return plan_text(plan)
+            return plan_text(plan, timing=timing)
         case "json":
             return plan_json(plan)
     raise ValueError(f"no form {form!r}: a plan is explained as 'text' or 'json'")

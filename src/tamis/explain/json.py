@@ -9,9 +9,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tamis.printable import UNSAFE
 from tamis.sieve.plan import ScanPlan
 
-__all__ = ["SCHEMA_VERSION", "plan_document", "plan_json"]
+__all__ = ["SCHEMA_VERSION", "json_text", "plan_document", "plan_json"]
 
 SCHEMA_VERSION = 1
 
@@ -34,4 +35,15 @@ def plan_document(plan: ScanPlan) -> dict[str, Any]:
 
 def plan_json(plan: ScanPlan, more: Mapping[str, Any] | None = None) -> str:
     """The plan's document, and what else is to stand in it, as an indented JSON object."""
-    return json.dumps({**plan_document(plan), **(more or {})}, indent=2, ensure_ascii=False)
+    return json_text({**plan_document(plan), **(more or {})})
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """The document as indented JSON, letters of every script as they are.
+
+    What a terminal would obey is escaped, as JSON allows: a program that parses it gets the same text.
+    """
+    return "\n".join(
+        UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+        for line in json.dumps(document, indent=2, ensure_ascii=False).split("\n")
+    )

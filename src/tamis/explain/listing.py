@@ -1,56 +1,103 @@
-"""A plan file by file, as lines: the kept files, or every file with its reason. What is not known is a dash."""
+"""A plan file by file: the kept files, or every file with its reason, as lines for people or as CSV.
+
+A file has a line of facts, then its reason and its path on lines of their own: neither can be cut, and neither fits a
+table. Paths are shown relative to the table. What is not known is a dash.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 
 import pyarrow as pa
 
-from tamis.explain.text import aligned, readable_bytes, readable_files
+from tamis.explain.words import WIDTH, aligned, readable_bytes, readable_files, wrapped
+from tamis.printable import printable
 from tamis.sieve.plan import ScanPlan
 
-__all__ = ["file_lines", "verdict_lines"]
+__all__ = ["csv_lines", "file_lines", "relative", "verdict_lines"]
 
 NOTHING = "-"
+INDENT = "    "
 
 
-def file_lines(files: pa.Table) -> list[str]:
-    """A line for each kept file: its verdict, rows, size, deletes, spec, partition and path."""
-    rows: list[Sequence[str]] = [("verdict", "rows", "size", "deletes", "spec", "partition", "path")]
-    rows += [
+def relative(path: str, location: str) -> str:
+    """The path as seen from the table's folder; the whole path if it lies elsewhere.
+
+    >>> relative("s3://b/db/t/data/x.parquet", "s3://b/db/t/"), relative("s3://b/other/x.parquet", "s3://b/db/t")
+    ('data/x.parquet', 's3://b/other/x.parquet')
+    """
+    folder = location.rstrip("/") + "/"
+    return path[len(folder) :] if len(folder) > 1 and path.startswith(folder) else path
+
+
+def file_lines(files: pa.Table, location: str = "") -> list[str]:
+    """The kept files: verdict, rows, size, deletes, spec and partition of each, then its path."""
+    facts: list[Sequence[str]] = [("verdict", "rows", "size", "deletes", "spec", "partition")]
+    facts += [
         (
-            one["verdict"],
-            _number(one["rows"]),
-            NOTHING if one["size"] is None else readable_bytes(one["size"]),
-            _number(one["deletes"]),
-            _number(one["spec_id"]),
-            one["partition"] or NOTHING,
-            one["path"],
+            file["verdict"],
+            _number(file["rows"]),
+            NOTHING if file["size"] is None else readable_bytes(file["size"]),
+            _number(file["deletes"]),
+            _number(file["spec_id"]),
+            file["partition"] or NOTHING,
         )
-        for one in files.to_pylist()
+        for file in files.to_pylist()
     ]
-    return aligned(rows, left=(0, 5, 6)) if len(rows) > 1 else ["no file is kept"]
+    if len(facts) == 1:
+        return ["no file is kept"]
+    header, *rows = _fitted(facts, left=(0, 5))
+    lines = [*header]
+    for row, path in zip(rows, files["path"].to_pylist(), strict=True):
+        lines += [*row, f"{INDENT}{printable(relative(path, location))}"]
+    return lines
 
 
-def verdict_lines(plan: ScanPlan, verdicts: pa.Table) -> list[str]:
-    """A line for each file considered, and how many more lie in manifests that were pruned unread."""
-    rows: list[Sequence[str]] = [("verdict", "layer", "spec", "partition", "reason", "path")]
-    rows += [
-        (
-            one["verdict"],
-            one["layer"] or NOTHING,
-            _number(one["spec_id"]),
-            one["partition"] or NOTHING,
-            one["reason"],
-            one["path"],
-        )
-        for one in verdicts.to_pylist()
+def verdict_lines(plan: ScanPlan, verdicts: pa.Table, location: str = "", *, left_out: int = 0) -> list[str]:
+    """Each file considered: its verdict, what pruned it, its reason and path; then how many were not looked at.
+
+    left_out says how many files were considered, but are not asked for here.
+    """
+    facts: list[Sequence[str]] = [("verdict", "pruned by", "spec", "partition")]
+    facts += [
+        (file["verdict"], file["layer"] or NOTHING, _number(file["spec_id"]), file["partition"] or NOTHING)
+        for file in verdicts.to_pylist()
     ]
-    lines = aligned(rows, left=(0, 1, 3, 4, 5)) if len(rows) > 1 else ["no file was looked at"]
-    unread = plan.stats.files - verdicts.num_rows
+    lines = ["no file is listed"]
+    if len(facts) > 1:
+        header, *rows = _fitted(facts, left=(0, 1, 3))
+        lines = [*header]
+        for row, reason, path in zip(rows, *(verdicts[name].to_pylist() for name in ("reason", "path")), strict=True):
+            lines += [*row, *wrapped(reason, INDENT), f"{INDENT}{printable(relative(path, location))}"]
+    unread = plan.stats.files - verdicts.num_rows - left_out
+    if left_out:
+        lines.append(f"and {left_out:,} more")
     if unread:
         lines.append(f"and {readable_files(unread)} in manifests that were pruned unread")
     return lines
+
+
+def csv_lines(listed: pa.Table) -> list[str]:
+    """A header and a line for each file. Control characters are escaped: JSON has every value as it is."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(listed.column_names)
+    for row in zip(*(column.to_pylist() for column in listed.columns), strict=True):
+        writer.writerow(["" if cell is None else printable(str(cell)) for cell in row])
+    return text.getvalue().splitlines()
+
+
+def _fitted(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[list[str]]:
+    """The rows as aligned lines; a last cell that does not fit the width has a line of its own."""
+    last = [printable(row[-1]) for row in rows]
+    narrow = aligned([row[:-1] for row in rows], left)
+    width = max(map(len, narrow))
+    return [
+        [f"{line:<{width}}  {cell}".rstrip()] if width + 2 + len(cell) <= WIDTH else [line, f"{INDENT}{cell}"]
+        for line, cell in zip(narrow, last, strict=True)
+    ]
 
 
 def _number(value: int | None) -> str:

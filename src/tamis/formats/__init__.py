@@ -41,6 +41,10 @@ class FormatTable(Protocol):
         """The format and its version, as people name it."""
 
     @property
+    def location(self) -> str:
+        """The folder that the table's metadata names as its own."""
+
+    @property
     def schema(self) -> Schema:
         """The columns that a predicate may name."""
 

@@ -27,6 +27,7 @@ from tamis.predicate.schema import Column, Schema
 from tamis.predicate.simplify import all_of, any_of, complement
 from tamis.predicate.split import Pair, Split
 from tamis.predicate.splits import listed, split
+from tamis.predicate.type_names import a_type, type_name
 from tamis.predicate.values import ValueSet
 from tamis.predicate.zones import Zone, find_zone
 
@@ -104,7 +105,7 @@ class _Binder:
                 return Known(value is true, _text(node, true=true))
             case n.Opaque(refs=refs):
                 columns = tuple(self.schema.find(ref.path, case_sensitive=self.case_sensitive) for ref in refs)
-                return Unclear(_text(node, true=true), columns)
+                return Unclear(_text(node, true=true), columns, _why_opaque(node))
             case _:
                 return self._condition(node, true=true)
 
@@ -121,10 +122,10 @@ class _Binder:
         target = self._resolve(term)
         if target is None:
             columns = (self._column(term),)
-            return Unclear(_text(node, true=true), columns)
+            return Unclear(_text(node, true=true), columns, "function of a column")
         sets = self._sets(node, target)
         if sets is None:
-            return Unclear(_text(node, true=true), (target.column,))
+            return Unclear(_text(node, true=true), (target.column,), _why_unordered(node, target.type))
         if isinstance(sets, str):
             return Known(value=False, text=_text(node, true=true))
         outer, inner = sets.when(true=true)
@@ -218,7 +219,8 @@ class _Binder:
     def _bare(self, target: _Target) -> _Sets:
         if not pt.is_boolean(target.type):
             raise BindError(
-                f"{target.column.name} stands as a condition, but is a {target.type}. Compare it with something.",
+                f"{target.column.name} stands as a condition, but is {a_type(target.type)}, not a boolean. "
+                "Compare it with a value.",
                 column=target.column.name,
                 nearest=(),
             )
@@ -327,6 +329,22 @@ def _pattern_prefix(pattern: str, escape: str) -> tuple[str | None, str]:
         prefix.append(char)
         place += 1
     return "".join(prefix), pattern[place:]
+
+
+def _why_opaque(node: n.Opaque) -> str:
+    """What keeps a condition from being analysed, in the words of an explain."""
+    match len(node.refs):
+        case 0:
+            return "no column in it"
+        case 1:
+            return "function of a column"
+    return "more than one column"
+
+
+def _why_unordered(node: n.Node, type_: pa.DataType) -> str:
+    if not has_order(type_):
+        return f"{type_name(type_)} has no order"
+    return "pattern without a known beginning" if isinstance(node, n.Like) else "comparison that only Spark evaluates"
 
 
 def _text(node: n.Node, *, true: bool) -> str:

@@ -31,6 +31,8 @@ class Unclear:
 
     text: str
     columns: tuple[Column, ...] = ()
+    why: str = ""
+    """Why nothing can be said of it: `function of a column`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,19 @@ class BoundPredicate:
     def conjuncts(self) -> tuple[Bound, ...]:
         """The parts that must all hold; each can disprove a file on its own."""
         return self.root.operands if isinstance(self.root, AllOf) else (self.root,)
+
+    @property
+    def unclear(self) -> tuple[Unclear, ...]:
+        """The parts that only Spark can evaluate, wherever they stand, each text once: no file is pruned by them."""
+        found: dict[str, Unclear] = {}
+        todo: list[Bound] = [self.root]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, Unclear):
+                found.setdefault(node.text, node)
+            elif isinstance(node, (AllOf, AnyOf)):
+                todo.extend(reversed(node.operands))
+        return tuple(found.values())
 
     @property
     def columns(self) -> tuple[Column, ...]:

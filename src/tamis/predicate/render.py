@@ -35,23 +35,12 @@ from tamis.predicate.nodes import (
     Truth,
 )
 from tamis.predicate.schema import quote_name
+from tamis.predicate.type_names import NAMES
 
 __all__ = ["brief", "render"]
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _SUFFIXES: Final = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
-_TYPE_NAMES: Final = {
-    pa.bool_(): "boolean",
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.date32(): "date",
-}
 _ESCAPES: Final = str.maketrans(
     {"\\": "\\\\", "'": "\\'", "\0": "\\0", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1a": "\\Z"}
 )
@@ -225,7 +214,7 @@ def _type_name(type_: pa.DataType) -> str:
         return "timestamp_ntz" if type_.tz is None else "timestamp"
     if pt.is_time(type_):
         return "time"
-    return _TYPE_NAMES.get(type_, "binary" if pt.is_fixed_size_binary(type_) else "string")
+    return NAMES.get(type_, "binary" if pt.is_fixed_size_binary(type_) else "string")
 
 
 def _string(text: str) -> str:

@@ -34,8 +34,8 @@ def complement(node: Bound) -> Bound:
     match node:
         case Leaf(column=column, outer=outer, inner=inner, text=text):
             return all_of([Leaf(column, inner.complement(), outer.complement(), f"({text}) IS NOT TRUE")])
-        case Unclear(text=text, columns=columns):
-            return Unclear(f"({text}) IS NOT TRUE", columns)
+        case Unclear(text=text, columns=columns, why=why):
+            return Unclear(f"({text}) IS NOT TRUE", columns, why)
         case Known(value=value, text=text):
             return Known(not value, f"({text}) IS NOT TRUE")
         case AllOf(operands=operands):

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tamis.errors import BindError
 from tamis.predicate.keys import Key, successor
 from tamis.predicate.nodes import Literal
+from tamis.predicate.type_names import a_type
 
 __all__ = ["Pair", "Split", "incomparable", "unreadable"]
 
@@ -55,8 +56,8 @@ class Split:
 def incomparable(where: str, type_: pa.DataType, literal: Literal) -> BindError:
     """The error for types that do not compare."""
     return BindError(
-        f"cannot compare {where}, a {type_}, with {literal.value!r}, a {literal.type}. "
-        f"Write the value as a {type_}, or cast one side.",
+        f"cannot compare {where}, {a_type(type_)}, with {literal.value!r}, {a_type(literal.type)}. "
+        f"Write the value as {a_type(type_)}, or cast one side.",
         column=where,
         nearest=(),
     )
@@ -65,5 +66,7 @@ def incomparable(where: str, type_: pa.DataType, literal: Literal) -> BindError:
 def unreadable(where: str, type_: pa.DataType, text: str) -> BindError:
     """The error for text that is no value of the type."""
     return BindError(
-        f"cannot read {text!r} as a {type_}, to compare it with {where}. Check its format.", column=where, nearest=()
+        f"cannot read {text!r} as {a_type(type_)}, to compare it with {where}. Check its format.",
+        column=where,
+        nearest=(),
     )

@@ -18,9 +18,11 @@ from numpy import typing as npt
 
 from tamis.errors import UnevaluableError
 from tamis.predicate.bound import Leaf
+from tamis.predicate.type_names import type_name
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.files import FileBatch
 from tamis.sieve.filterstats import Idleness, count_filters
+from tamis.sieve.kept import check_all_used, count_kept, not_used
 from tamis.sieve.notes import Notes
 from tamis.sieve.order import Mask
 from tamis.sieve.outcome import BASES, NO_LAYER, Outcome, Sieve
@@ -139,7 +141,7 @@ def by_stats(state: Sifting, place: int) -> None:
         try:
             learnt.domains[column.id] = stats_domain(column, stats, len(state.rows))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            reason = f"statistics of {column.name} do not fit its type {column.type}: {error}"
+            reason = f"statistics of {column.name} do not fit its type {type_name(column.type)}: {error}"
             if state.sieve.strict:
                 raise UnevaluableError(
                     f"cannot judge by statistics: {reason}. Plan without strict=True to keep such files.",
@@ -227,12 +229,20 @@ def sift(
     reading += perf_counter()
     filtered = replace(partitions.stats, fail_open_files=fail_open_files)
     stats = count({"manifest": manifest_seconds, **seconds}, outcomes, unread, filtered, notes.to_list())
-    filters = count_filters(sieve, outcomes, unread, idleness)
-    return ScanPlan(sieve, tuple(outcomes), replace(stats, read_seconds=reading, filters=filters), tuple(seconds))
+    stats = replace(
+        stats,
+        read_seconds=reading,
+        filters=count_filters(sieve, outcomes, unread, idleness),
+        kept_because=count_kept(sieve, outcomes),
+        not_used=not_used(sieve.predicate),
+    )
+    return ScanPlan(sieve, tuple(outcomes), stats, tuple(seconds))
 
 
 def partition_filter(sieve: Sieve) -> MultiSpecPartitionFilter:
-    """The filter with which the funnel begins."""
+    """The filter with which the funnel begins; strict refuses a condition by which no file can be pruned."""
+    if sieve.strict:
+        check_all_used(sieve.predicate)
     also = [column for runtime in sieve.runtime_filters for column in runtime.columns]
     return MultiSpecPartitionFilter(sieve.predicate, sieve.specs, strict=sieve.strict, also=also)
 

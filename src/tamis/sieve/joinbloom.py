@@ -13,6 +13,7 @@ from pyarrow import types as pt
 
 from tamis.predicate.keys import has_order, uses_bytes
 from tamis.predicate.schema import Column
+from tamis.predicate.type_names import type_name
 from tamis.sieve.bloom import Bloom
 from tamis.sieve.joinrange import JoinRange
 
@@ -33,12 +34,12 @@ class JoinBloom:
     def fault(self, column: Column) -> str | None:
         """Why the bloom filter cannot be asked for values of the column; None if it can."""
         if not has_order(column.type):
-            return f"values of type {column.type} have no order"
+            return f"values of type {type_name(column.type)} have no order"
         if self.bloom.of_bytes != uses_bytes(column.type):
             return "the bloom filter is over keys of another kind"
         given = column.type if self.type is None else self.type
         if not _same_keys(given, column.type):
-            return f"a bloom filter over {given} cannot be asked for {column.type} values"
+            return f"a bloom filter over {given} cannot be asked for {type_name(column.type)} values"
         false_positives = self.bloom.false_positives
         if false_positives > MAX_FALSE_POSITIVES:
             return f"the bloom filter is full: it finds {false_positives:.0%} of all other keys as well"

@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from tamis.predicate.keys import INT64_MAX, has_order, is_text, key_span, uses_bytes
+from tamis.predicate.type_names import type_name
 from tamis.sieve.order import KeyArray, Mask, encode, mask_of
 
 __all__ = ["NANOS_IN_MICRO", "Converted", "convert", "plain"]
@@ -89,12 +90,12 @@ _PLAIN: Final = {
 def convert(array: pa.Array, type_: pa.DataType) -> Converted | str:
     """The keys of array for a column of type_, or the reason why they say nothing of it."""
     if not has_order(type_):
-        return f"values of type {type_} have no order"
+        return f"values of type {type_name(type_)} have no order"
     if pt.is_null(array.type):
         return Converted(encode(array, type_), np.ones(len(array), np.bool_))
     rule = _RULES.get((_kind(array.type), _kind(type_)))
     if rule is None:
-        return f"{array.type} keys and {type_} values do not compare exactly"
+        return f"{type_name(array.type)} keys and {type_name(type_)} values do not compare exactly"
     found = rule(array, type_)
     if isinstance(found, str):
         return found
@@ -147,7 +148,8 @@ def _floats(array: pa.Array, _: pa.DataType) -> Converted:
 
 def _ints_as_floats(array: pa.Array, type_: pa.DataType) -> Converted | str:
     if pt.is_float32(type_) and array.type.bit_width > EXACT_IN_FLOAT:
-        return f"Spark compares {array.type} keys with float values as float or as double, by its ANSI setting"
+        keys = type_name(array.type)
+        return f"Spark compares {keys} keys with float values as float or as double, by its ANSI setting"
     numbers = encode(array, array.type)
     return _all(encode(pa.array(numbers.keys.astype(np.float64), mask=~numbers.valid), pa.float64()))
 
@@ -155,7 +157,7 @@ def _ints_as_floats(array: pa.Array, type_: pa.DataType) -> Converted | str:
 def _floats_as_ints(array: pa.Array, type_: pa.DataType) -> Converted | str:
     exact = EXACT_IN_FLOAT if pt.is_float32(array.type) else EXACT_IN_DOUBLE
     if type_.bit_width > exact:
-        return f"Spark rounds {type_} values to compare them with {array.type} keys"
+        return f"Spark rounds {type_name(type_)} values to compare them with {type_name(array.type)} keys"
     valid = mask_of(array.is_valid())
     floats = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
     whole = np.isfinite(floats) & (np.floor(floats) == floats) & (np.abs(floats) < 2.0**EXACT_IN_DOUBLE)
@@ -168,7 +170,8 @@ def _decimals(array: pa.Array, type_: pa.DataType) -> Converted | str:
     scale = max(have.scale, want.scale)
     whole = max(have.precision - have.scale, want.precision - want.scale)
     if whole + scale > MAX_DIGITS:
-        return f"Spark rounds {array.type} keys and {type_} values to compare them: both need {whole + scale} digits"
+        sides = f"{type_name(array.type)} keys and {type_name(type_)} values"
+        return f"Spark rounds {sides} to compare them: both need {whole + scale} digits"
     wide = array.cast(have).cast(pa.decimal128(whole + scale, scale))
     # Cut to the column's scale: a key that this changes, the column cannot express.
     cut = wide.cast(pa.decimal128(max(whole + want.scale, 1), want.scale), safe=False)

@@ -20,6 +20,7 @@ from tamis.predicate.bound import AllOf, Bound, Known, Leaf
 from tamis.predicate.keys import has_order
 from tamis.predicate.nodes import Compare, Literal, Operator, Ref
 from tamis.predicate.schema import Column, Schema
+from tamis.predicate.type_names import a_type, type_name
 from tamis.predicate.values import ValueSet
 from tamis.sieve.joinkeys import NANOS_IN_MICRO, convert
 
@@ -57,7 +58,7 @@ class JoinRange:
     def accepted(self, column: Column, *, nulls: bool) -> ValueSet | str:
         """The column's values that may equal a key, or why that cannot be said."""
         if not has_order(column.type):
-            return f"values of type {column.type} have no order"
+            return f"values of type {type_name(column.type)} have no order"
         accepted = ValueSet.not_null()
         for end, operator in ((self.low, ">="), (self.high, "<=")):
             if end is None:
@@ -117,7 +118,8 @@ def _scalar(value: object) -> pa.Scalar | None:
         return None
     if not has_order(scalar.type):
         raise FilterInputError(
-            f"a range of join keys cannot end at a {scalar.type}: its values have no order.", type=str(scalar.type)
+            f"a range of join keys cannot end at {a_type(scalar.type)}: its values have no order.",
+            type=str(scalar.type),
         )
     return scalar
 

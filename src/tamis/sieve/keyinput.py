@@ -12,6 +12,7 @@ from pyarrow import types as pt
 
 from tamis.errors import FilterInputError
 from tamis.predicate.keys import has_order
+from tamis.predicate.type_names import type_name
 from tamis.sieve.joinkeys import plain
 
 __all__ = ["ColumnName", "KeyColumn", "KeyInput", "column_paths", "key_arrays"]
@@ -88,7 +89,8 @@ def _key_array(name: str, keys: KeyColumn) -> pa.Array:
         raise FilterInputError(f"the join keys of {name} are no Arrow array: {error}", column=name) from error
     if not has_order(array.type) and not pt.is_null(array.type):
         raise FilterInputError(
-            f"join keys of type {array.type} have no order, and cannot prune {name}. Leave that column out.",
+            f"join keys of type {type_name(array.type)} have no order, and cannot prune {name}. "
+            "Leave that column out.",
             column=name,
             type=str(array.type),
         )

@@ -19,6 +19,7 @@ from tamis.errors import UnevaluableError, UnknownSpecError
 from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.keys import has_order
 from tamis.predicate.schema import Column
+from tamis.predicate.type_names import a_type
 from tamis.sieve.domain import Domain, Facts
 from tamis.sieve.notes import Notes
 from tamis.sieve.order import Mask, mask_of
@@ -239,7 +240,7 @@ class MultiSpecPartitionFilter:
                 if field.transform.name == "unknown":
                     return f"{field.name} has the unknown transform {field.transform.text!r}"
                 if field.transform.name != "void" and not has_order(column.type):
-                    return f"{field.name} is made of {column.name}, a {column.type}"
+                    return f"{field.name} is made of {column.name}, {a_type(column.type)}"
         return ""
 
     def _facts(

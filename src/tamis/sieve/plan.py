@@ -14,12 +14,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.sieve.filterstats import RuntimeFilterStats
+from tamis.sieve.kept import KeptBecause, NotUsed
 from tamis.sieve.order import Mask
 from tamis.sieve.outcome import Outcome, Sieve
 from tamis.sieve.partitions import FilterStats, PartitionSpec
 from tamis.sieve.reasons import partition_texts, reasons
 
-__all__ = ["LayerStats", "PlanStats", "RuntimeFilterStats", "ScanPlan", "SpecStats", "Unread", "count"]
+__all__ = [
+    "KeptBecause",
+    "LayerStats",
+    "NotUsed",
+    "PlanStats",
+    "RuntimeFilterStats",
+    "ScanPlan",
+    "SpecStats",
+    "Unread",
+    "count",
+]
 
 FILES_SCHEMA = pa.schema(
     [
@@ -101,11 +112,15 @@ class PlanStats:
     """Waiting for metadata to be read and decoded."""
     filters: tuple[RuntimeFilterStats, ...] = ()
     """What each runtime filter did, in their order."""
+    kept_because: tuple[KeptBecause, ...] = ()
+    """Why files are kept, in the order of the predicate's parts."""
+    not_used: tuple[NotUsed, ...] = ()
+    """Parts of the predicate by which no file can be pruned."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, numbers and strings, ready for JSON."""
         found = asdict(self)
-        for name in ("layers", "specs", "notes", "filters"):
+        for name in ("layers", "specs", "notes", "filters", "kept_because", "not_used"):
             found[name] = list(found[name])
         return found
 
@@ -129,11 +144,14 @@ class ScanPlan:
         """A row for each file considered: its verdict, the layer that dropped it, and the reason."""
         return _concat([self._verdicts(outcome) for outcome in self.outcomes], VERDICTS_SCHEMA)
 
-    def explain(self, form: Literal["text", "json"] = "text") -> str:
-        """The funnel, for people or for programs."""
+    def explain(self, form: Literal["text", "json"] = "text", *, timing: bool = False) -> str:
+        """Where the files went and why the rest is kept, for people or for programs.
+
+        timing adds to the text how long each step took; JSON always has it.
+        """
         from tamis.explain import render_plan
 
-        return render_plan(self, form)
+        return render_plan(self, form, timing=timing)
 
     def _spec(self, spec_id: int | None) -> PartitionSpec | None:
         return next((spec for spec in self.sieve.specs if spec.spec_id == spec_id), None)

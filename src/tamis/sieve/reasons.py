@@ -17,9 +17,11 @@ from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.predicate.bound import Known, Leaf, columns_of
+from tamis.predicate.keys import key_span
 from tamis.predicate.values import ValueSet
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
+from tamis.sieve.hashing import bucket_of_keys
 from tamis.sieve.order import mask_of
 from tamis.sieve.outcome import Outcome, Sieve
 from tamis.sieve.partitions import PartitionField, PartitionSpec, distinct
@@ -29,6 +31,8 @@ __all__ = ["partition_texts", "reasons"]
 
 Rows = npt.NDArray[np.int64]
 Texts = str | npt.NDArray[np.object_]
+MOST_SHOWN = 8
+"""Most values of which a reason says where they hash to."""
 _EPOCH = dt.date(1970, 1, 1)
 
 
@@ -95,9 +99,8 @@ def reasons(sieve: Sieve, layers: Sequence[str], outcome: Outcome, partition: pa
         if decider != NOBODY:
             mask = undecided & (outcome.decider == decider)
             said[mask] = f"may match: {teller.text(decider)}"
-            said[mask & outcome.unknown] = (
-                f"may match: {teller.text(decider)} (nothing is known of {teller.name(decider)})"
-            )
+            without = f"(no statistics for {teller.name(decider)})"
+            said[mask & outcome.unknown] = f"may match: {teller.text(decider)} {without}"
     return pa.array(said, pa.string())
 
 
@@ -126,12 +129,33 @@ class _Teller:
         part = conjuncts[decider] if decider < len(conjuncts) else None
         if isinstance(part, Known):
             return f"{text} is never true"
+        if layer == "bucket" and isinstance(part, Leaf) and (said := self._bucket(part, rows)) is not None:
+            return said
         if layer in {"partition", "bucket"} and self.outcome.batch.partition is not None:
             return _glue(f"{text} excludes partition ", self.partition.take(pa.array(rows)))
         stats = self.outcome.batch.stats.get(part.column.id) if isinstance(part, Leaf) else None
         if isinstance(part, Leaf) and stats is not None:
             return _bounds(text, part, stats, rows)
         return f"{text} excludes what the file holds"
+
+    def _bucket(self, part: Leaf, rows: Rows) -> Texts | None:
+        """Where the values hash to, and where the file is; None if that does not tell why all these files go."""
+        batch = self.outcome.batch
+        spec = next((spec for spec in self.sieve.specs if spec.spec_id == batch.spec_id), None)
+        if spec is None or batch.partition is None:
+            return None
+        for field, values in zip(spec.fields, batch.partition.flatten(), strict=False):
+            if field.source != part.column.id or field.transform.name != "bucket" or field.transform.width is None:
+                continue
+            points = part.outer.points(MOST_SHOWN, key_span(part.column.type))
+            hashed = None if points is None else bucket_of_keys(points, part.column.type, field.transform.width)
+            mine = values.take(pa.array(rows)).cast(pa.int64())
+            if hashed is None or mine.null_count or pc.any(pc.is_in(mine, pa.array(hashed))).as_py():
+                return None
+            buckets = sorted(set(hashed.tolist()))
+            listed = f"bucket {buckets[0]}" if len(buckets) == 1 else f"buckets {', '.join(map(str, buckets))}"
+            return _glue(f"{part.text} hashes to {listed}, this file is in bucket ", mine.cast(pa.string()))
+        return None
 
     def _other_buckets(self, rows: Rows) -> Texts:
         taken = pa.array(rows)

@@ -278,7 +278,7 @@ class BoundRuntimeFilter:
             return "; ".join(self.notes) or "any value, and NULL, may be a join key"
         if facts is not None and not any(column.id in facts.domains for column in useful):
             names = ", ".join(column.name for column in useful)
-            return f"nothing is known of {names} in these files"
+            return f"no statistics for {names} in these files"
         return None
 
     def blind(self, facts: Facts) -> str | None:
@@ -286,7 +286,7 @@ class BoundRuntimeFilter:
         idle, columns = self.idle(facts), [column for column, _ in self.accepted]
         if idle is not None or self.nothing or not all(facts.of(column).unknown().all() for column in columns):
             return idle
-        return f"nothing is known of the values of {', '.join(column.name for column in columns)} in these files"
+        return f"no bounds for {', '.join(column.name for column in columns)} in these files"
 
     def possible(self, facts: Facts) -> Mask:
         """For each file, False only if it can hold no row that equals a key."""

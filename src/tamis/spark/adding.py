@@ -12,6 +12,7 @@ from dataclasses import replace
 from tamis.formats.spread import Spread
 from tamis.sieve.filterstats import Idleness, RuntimeFilterStats, count_filters
 from tamis.sieve.funnel import LAYERS, partition_filter
+from tamis.sieve.kept import added_kept, not_used
 from tamis.sieve.notes import Notes
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import FilterStats
@@ -38,7 +39,8 @@ def added(sieve: Sieve, answers: Sequence[Answer], spread: Spread) -> ScanPlan:
     filters = count_filters(sieve, (), spread.unread, _idleness(answers))
     for answer in answers:
         filters = tuple(_plus_filter(*pair) for pair in zip(filters, answer.stats.filters, strict=True))
-    total = replace(total, filters=filters)
+    kept = added_kept(answer.stats.kept_because for answer in answers)
+    total = replace(total, filters=filters, kept_because=kept, not_used=not_used(sieve.predicate))
     outcomes = tuple(outcome for answer in answers for outcome in answer.outcomes)
     return ScanPlan(sieve, outcomes, total, names)
 

@@ -40,9 +40,10 @@ def test_unknown_command_is_refused() -> None:
 def test_demo_shows_a_funnel_and_reasons() -> None:
     found = RUN.invoke(cli.app, ["demo", "--no-spark"])
     assert found.exit_code == 0
-    for word in ("WHERE", "partition", "bucket", "stats", "excludes"):
+    for word in ("WHERE", "partition", "bucket", "statistics", "excludes"):
         assert word in found.stdout
-    assert "reads " in found.stdout
+    assert "would read 4 of 72 files" in found.stdout
+    assert "hashes to bucket 3, this file is in bucket" in found.stdout
 
 
 def test_demo_says_the_same_every_time() -> None:
@@ -57,7 +58,7 @@ def test_demo_without_java_still_plans_and_says_what_is_missing(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     found = RUN.invoke(cli.app, ["demo"])
     assert found.exit_code == 0
-    assert "reads 4 of 72 files" in found.stdout
+    assert "would read 4 of 72 files" in found.stdout
     assert "left out: Spark needs Java 17" in found.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import json
 import re
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 from pyiceberg.table import Table
 
-from tests.unit.cli.tables import SCHEMA, Tamis, catalog, events, folder_of, run, run_process
+from tamis.explain.words import WIDTH
+from tests.unit.cli.tables import BY_REGION, SCHEMA, Tamis, catalog, events, folder_of, rows, run, run_process
 
 WHERE = "region = 'eu' AND id > 3"
 
@@ -32,47 +34,113 @@ def test_explain_shows_the_table_the_condition_and_the_funnel(tamis: Tamis, tabl
     lines = ran.out.splitlines()
     current = table.metadata.current_snapshot_id
     assert (ran.code, ran.err) == (0, "")
-    assert lines[0] == f"TABLE  {folder_of(table)}  (iceberg v2, snapshot {current})"
-    assert lines[1] == f"WHERE  {WHERE}"
-    assert lines[3].startswith("reads 1 of 4 files (25.0%), 1 of them whole: ")
-    assert "of at least" in lines[3], "the manifests that were pruned unread do not tell their bytes"
-    assert [line.split()[0] for line in lines[5:11]] == [
-        "layer",
-        "manifest",
-        "partition",
-        "bucket",
-        "stats",
-        "runtime",
-    ]
+    assert " ".join(ran.out.split()).startswith(f"TABLE {folder_of(table)} (iceberg v2, snapshot {current})")
+    assert f"WHERE  {WHERE}" in lines
+    assert "would read 1 of 4 files (25.0%): " in ran.out
+    assert "of at least" in ran.out, "the manifests that were pruned unread do not tell their bytes"
+    assert "  - 2 in manifests whose partition summaries rule them out" in lines
+    assert "    1  every row matches" in lines
+    assert "time" not in ran.out
+    assert max(map(len, lines[2:])) <= WIDTH
+
+
+def test_times_are_shown_on_request(tamis: Tamis, table: Table) -> None:
+    assert re.search(r"^reading +[\d.]+ m?s$", tamis("explain", folder_of(table), "--timing").out, re.MULTILINE)
 
 
 def test_explain_without_a_condition_reads_every_file(tamis: Tamis, table: Table) -> None:
     ran = tamis("explain", folder_of(table))
-    assert "reads 4 of 4 files (100.0%), 4 of them whole" in ran.out
+    assert "would read 4 of 4 files (100.0%)" in ran.out
+    assert "    4  every row matches" in ran.out
     assert "at least" not in ran.out
 
 
 def test_files_lists_the_kept_ones_alone(tamis: Tamis, table: Table) -> None:
     lines = tamis("explain", folder_of(table), "--where", WHERE, "--files").out.splitlines()
-    header, only = lines[-2:]
-    assert header.split() == ["verdict", "rows", "size", "deletes", "spec", "partition", "path"]
-    assert re.match(r"all\s+2\s+[\d.]+ KiB\s+[-0]\s+1\s+region=eu/ts_day=2024-01-03\s+file:///.*\.parquet$", only)
+    header, only, path = lines[-3:]
+    assert header.split() == ["verdict", "rows", "size", "deletes", "spec", "partition"]
+    assert re.match(r"all\s+2\s+[\d.]+ KiB\s+[-0]\s+1\s+region=eu/ts_day=2024-01-03$", only)
+    assert re.match(r"    data/.*\.parquet$", path), "relative to the table"
 
 
 def test_verdicts_lists_every_file_with_its_reason_and_counts_the_unread(tamis: Tamis, table: Table) -> None:
     for option in ("--verdicts", "--all-files"):
         lines = tamis("explain", folder_of(table), "--where", WHERE, option).out.splitlines()
-        *_, header, kept, dropped, unread = lines
-        assert header.split() == ["verdict", "layer", "spec", "partition", "reason", "path"]
-        assert "every row matches" in kept
-        assert dropped.startswith("none     stats ")
-        assert "id > 3 excludes id in [1, 3]" in dropped
+        *_, header, kept, why, _, dropped, why_not, path, unread = lines
+        assert header.split() == ["verdict", "pruned", "by", "spec", "partition"]
+        assert kept.split()[:2] == ["all", "-"]
+        assert why == "    every row matches"
+        assert dropped.split()[:2] == ["none", "stats"]
+        assert why_not == "    id > 3 excludes id in [1, 3]"
+        assert path.startswith("    data/")
         assert unread == "and 2 files in manifests that were pruned unread"
 
 
-def test_columns_of_a_listing_stand_below_each_other(tamis: Tamis, table: Table) -> None:
-    lines = tamis("explain", folder_of(table), "--files").out.splitlines()[-5:]
-    assert len({line.index(word) for line, word in zip(lines, ["path"] + ["file://"] * 4, strict=True)}) == 1
+def test_verdicts_are_narrowed_to_kept_or_pruned_and_to_a_number(tamis: Tamis, table: Table) -> None:
+    explain = ("explain", folder_of(table), "--where", WHERE)
+    kept = tamis(*explain, "--kept").out
+    assert "every row matches" in kept.split("verdict")[1]
+    assert "excludes" not in kept
+    pruned = tamis(*explain, "--verdicts", "--pruned").out.split("verdict")[1]
+    assert "excludes id in [1, 3]" in pruned
+    assert "every row matches" not in pruned
+    limited = tamis("explain", folder_of(table), "--files", "--limit", "1").out.splitlines()
+    assert (sum(line.startswith("    data/") for line in limited), limited[-1]) == (1, "and 3 more")
+
+
+def test_verdicts_as_csv_are_nothing_but_csv(tamis: Tamis, table: Table) -> None:
+    ran = tamis("explain", folder_of(table), "--where", WHERE, "--verdicts", "--csv")
+    rows = list(csv.DictReader(ran.out.splitlines()))
+    assert [row["verdict"] for row in rows] == ["all", "none"]
+    assert rows[1]["reason"] == "id > 3 excludes id in [1, 3]"
+    assert list(rows[0]) == ["path", "spec_id", "partition", "verdict", "layer", "reason"]
+    files = list(csv.DictReader(tamis("explain", folder_of(table), "--files", "--csv").out.splitlines()))
+    assert len(files) == 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--csv"],
+        ["--csv", "--files", "--verdicts"],
+        ["--csv", "--json", "--files"],
+        ["--kept", "--pruned"],
+        ["--limit", "3"],
+        ["--files", "--limit", "-1"],
+    ],
+)
+def test_listing_options_that_make_no_sense_together_are_refused(
+    tamis: Tamis, table: Table, options: list[str]
+) -> None:
+    ran = tamis("explain", folder_of(table), *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert options[0] in ran.err or "--limit" in ran.err
+
+
+def test_names_and_values_of_a_hostile_table_are_escaped(tamis: Tamis, tmp_path: Path) -> None:
+    """Whoever can write a table must not be able to write on the terminal of who looks at it."""
+    made = catalog(tmp_path).create_table("db.hostile", SCHEMA, partition_spec=BY_REGION)
+    made.append(rows([1], "eu\x1b]0;owned\x07\n\u202emoc", 1))
+    folder = folder_of(made)
+    for options in (["--files"], ["--verdicts"], ["--verdicts", "--csv"], ["--verdicts", "--json"]):
+        ran = tamis("explain", folder, "--where", "region > 'a'", *options)
+        assert ran.code == 0
+        assert not set(ran.out) & {"\x1b", "\x07", "\u202e"}, options
+        assert "owned" in ran.out
+    wrong = tamis("explain", folder, "--where", "`a\x1b]0;x\x07` = 1")
+    assert wrong.code == 2
+    assert "\x1b" not in wrong.err
+
+
+def test_condition_that_cannot_prune_is_named_counted_and_refused_by_strict(tamis: Tamis, table: Table) -> None:
+    condition = ("--where", "upper(region) = 'EU' AND id > 3")
+    text = tamis("explain", folder_of(table), *condition).out
+    assert "not used for pruning: upper(region) = 'EU' (function of a column)" in text
+    stats = json.loads(tamis("explain", folder_of(table), *condition, "--json").out)["stats"]
+    assert stats["not_used"] == [{"part": "upper(region) = 'EU'", "why": "function of a column"}]
+    strict = tamis("explain", folder_of(table), *condition, "--strict")
+    assert (strict.code, strict.out) == (2, "")
+    assert "upper(region) = 'EU' is not used for pruning (function of a column)" in strict.err
 
 
 def test_json_has_the_stable_keys_and_lists_only_what_is_asked_for(tamis: Tamis, table: Table) -> None:
@@ -83,6 +151,7 @@ def test_json_has_the_stable_keys_and_lists_only_what_is_asked_for(tamis: Tamis,
         "name": folder_of(table),
         "format": "iceberg v2",
         "snapshot_id": table.metadata.current_snapshot_id,
+        "snapshot": str(table.metadata.current_snapshot_id),
     }
     assert (plain["stats"]["files"], plain["stats"]["kept"]) == (4, 1)
     full = json.loads(tamis("explain", folder_of(table), "--where", WHERE, "--json", "--files", "--verdicts").out)
@@ -129,8 +198,9 @@ def test_empty_table_explains_itself(tamis: Tamis, tmp_path: Path) -> None:
     ran = tamis("explain", folder_of(table), "--where", "id = 1", "--files", "--verdicts")
     assert ran.code == 0
     assert "(iceberg v2, no snapshot yet)" in ran.out
-    assert "reads 0 of 0 files: 0 B of 0 B" in ran.out
+    assert "would read 0 of 0 files: 0 B of 0 B" in ran.out
     assert "no file is kept" in ran.out
+    assert "no file is listed" in ran.out
 
 
 def test_piped_output_is_plain_and_standard_error_is_silent(table: Table) -> None:

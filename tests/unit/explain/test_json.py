@@ -61,4 +61,4 @@ def test_filter_s_numbers_are_there_for_programs() -> None:
     ]
     assert (found["keys"], found["collect_seconds"], found["columns"]) == (1, None, ["amount"])
     assert set(found["dropped"]) == set(found["dropped_bytes"]) == {"manifest", "partition", "bucket", "stats"}
-    assert found["idle"] == "nothing is known of amount in these files"
+    assert found["idle"] == "no statistics for amount in these files"

@@ -108,7 +108,7 @@ def test_filter_that_can_never_prune_says_why() -> None:
 
 def test_filter_on_a_column_of_which_nothing_is_known_says_so() -> None:
     (found,) = plan(RuntimeFilter.of("id", [5]), spec_id=None).stats.filters
-    assert found.idle == "nothing is known of id in these files"
+    assert found.idle == "no statistics for id in these files"
 
 
 def test_filter_that_met_no_file_is_not_idle() -> None:

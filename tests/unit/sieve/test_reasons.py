@@ -72,7 +72,7 @@ def test_first_part_that_excludes_is_the_one_named() -> None:
 def test_kept_file_has_a_reason_as_well() -> None:
     assert reason("x > 5", batch(stats={1: stats(6, 9)})) == "every row matches"
     assert reason("x > 5", batch(stats={1: stats(1, 9)})) == "may match: x > 5"
-    assert reason("x > 5", batch()) == "may match: x > 5 (nothing is known of x)"
+    assert reason("x > 5", batch()) == "may match: x > 5 (no statistics for x)"
     assert reason("x > 5 AND y + 1 = 2", batch(stats={1: stats(6, 9)})) == "may match: y + 1 = 2"
     assert reason("true", batch()) == "every row matches"
 

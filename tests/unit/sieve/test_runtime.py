@@ -276,8 +276,8 @@ def test_key_that_the_column_cannot_express_never_matches(keys: pa.Array, type_:
 @pytest.mark.parametrize(
     ("keys", "type_", "why"),
     [
-        (pa.array([1.0]), pa.int64(), "Spark rounds int64 values"),
-        (pa.array([1.0], pa.float32()), pa.int32(), "Spark rounds int32 values"),
+        (pa.array([1.0]), pa.int64(), "Spark rounds bigint values"),
+        (pa.array([1.0], pa.float32()), pa.int32(), "Spark rounds int values"),
         (pa.array([1], pa.int32()), pa.float32(), "ANSI setting"),
         (pa.array([1.0]), pa.decimal128(10, 2), "do not compare exactly"),
         (pa.array([Decimal("1.5")]), pa.float64(), "do not compare exactly"),
@@ -506,8 +506,8 @@ def test_text_names_the_filter_in_a_line() -> None:
 def test_unknown_columns_are_found_out_cheaply() -> None:
     found = RuntimeFilter.of("x", [1]).bind(Schema.of(x=pa.int64()))
     assert found.idle() is None
-    assert found.idle(Facts(3, {})) == "nothing is known of x in these files"
-    assert found.probe(Facts(3, {})).notes == ("nothing is known of x in these files",)
+    assert found.idle(Facts(3, {})) == "no statistics for x in these files"
+    assert found.probe(Facts(3, {})).notes == ("no statistics for x in these files",)
 
 
 @pytest.mark.parametrize(

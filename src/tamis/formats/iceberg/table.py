@@ -50,6 +50,11 @@ class IcebergTable:
         return f"iceberg v{self.metadata.format_version}"
 
     @property
+    def location(self) -> str:
+        """The folder that the metadata names as the table's own."""
+        return self.metadata.location
+
+    @property
     def schema(self) -> Schema:
         """The columns that a predicate may name."""
         return self.selection.schema.columns()
