@@ -15,8 +15,9 @@ from tamis.formats.errors import NoSuchTableError, UnsupportedFormatError, shown
 from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.catalogs import fetch_through, file_io, find_table
 from tamis.formats.iceberg.inspection import Inspection
-from tamis.formats.iceberg.locate import is_table_folder, local_path, newest_metadata
+from tamis.formats.iceberg.locate import is_table_folder, local_path
 from tamis.formats.iceberg.metadata import TableMetadata, parse_metadata
+from tamis.formats.iceberg.newest import newest_metadata
 from tamis.formats.iceberg.reading import Fetch, fetch_local
 from tamis.formats.iceberg.table import IcebergTable
 from tamis.formats.scan import Scan
@@ -110,7 +111,7 @@ def _open_local(target: str, path: Path, at: At, cache: ManifestCache | None) ->
                 "metadata file, or its name in a catalog.",
                 table=shown(target),
             )
-        path = newest_metadata(path)
+        path, _ = newest_metadata(path)
     location = str(path)
     metadata = parse_metadata(fetch_local(location), location)
     # A copied metadata file may name files of an object store.

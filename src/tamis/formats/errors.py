@@ -5,12 +5,14 @@ A path in a message has no credentials: user, password and query are cut out of 
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import Final
 
 from tamis.errors import TamisError
 
 __all__ = [
+    "AmbiguousTableError",
     "CatalogError",
     "ForkedProcessError",
     "NoSuchSnapshotError",
@@ -18,6 +20,7 @@ __all__ = [
     "UnreadableMetadataError",
     "UnsupportedFormatError",
     "shown",
+    "unreachable",
     "unreadable",
 ]
 
@@ -25,12 +28,34 @@ _USER: Final = re.compile(r"(?<=://)(?:[^/?#@:]*:(?!\d+/)[^@\s'\"]*|[^/?#]*)@")
 """Up to the last @ of the authority. A password may hold a raw slash; a port may not be taken for one."""
 _QUERY: Final = re.compile(r"(?<=\?).*$", re.DOTALL)
 
+RESTORE: Final = "Restore the file, or choose a snapshot that does not need it."
+_GRANT: Final = "Give the user that runs this the permission to read it, and to search the folders above it."
+_AGAIN: Final = "Try again once its disk, mount or store answers."
+_NAMED_WRONG: Final = "What names it is damaged, or was written for another file system: restore that, or the file."
+_CURES: Final = {
+    errno.ENOENT: RESTORE,
+    errno.ENOTDIR: RESTORE,
+    errno.EACCES: _GRANT,
+    errno.EPERM: _GRANT,
+    errno.EISDIR: _NAMED_WRONG,
+    errno.ENAMETOOLONG: _NAMED_WRONG,
+    errno.EINVAL: _NAMED_WRONG,
+    errno.ELOOP: "Its symbolic links lead back to themselves: mend them.",
+    errno.EMFILE: "Let this process open more files (ulimit -n).",
+    errno.ENFILE: "Let the system open more files.",
+    errno.ENOMEM: "Give the process more memory.",
+}
+"""What helps, by the system's error."""
+
 
 class UnreadableMetadataError(TamisError):
     """A metadata file is not what it should be: truncated, damaged, encrypted, or no such file at all."""
 
     path: str
     offset: int | None
+    """The byte at which the file fails; None if that is not known."""
+    place: str | None
+    """The value at which a JSON document fails, as `snapshots[3].manifest-list`; None if it is no single value."""
     reason: str
 
 
@@ -63,21 +88,53 @@ def shown(uri: str) -> str:
     return _QUERY.sub("…", _USER.sub("…@", uri))
 
 
-def unreadable(path: str, reason: str, offset: int | None = None) -> UnreadableMetadataError:
-    """The error for a metadata file that cannot be read, and where in the file it fails."""
-    where = "" if offset is None else f" at byte {offset}"
+def unreadable(
+    path: str, reason: str, offset: int | None = None, *, place: str | None = None, cure: str = RESTORE
+) -> UnreadableMetadataError:
+    """The error for a metadata file that cannot be read, where in the file it fails, and what helps."""
+    where = f" at {place}" if place else "" if offset is None else f" at byte {offset}"
     return UnreadableMetadataError(
-        f"cannot read {shown(path)}{where}: {reason}. Restore the file, or choose a snapshot that does not need it.",
+        f"cannot read {shown(path)}{where}: {reason}. {cure}",
         path=shown(path),
         offset=offset,
+        place=place,
         reason=reason,
     )
+
+
+def unreachable(path: str, error: Exception, reason: str | None = None) -> UnreadableMetadataError:
+    """The error for a file that the system or a store does not hand out; advice by the cause.
+
+    A store's client has errors of its own, few of which are the system's: then the cause is not known.
+    """
+    code = error.errno if isinstance(error, OSError) else None
+    said = reason or (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    match error:
+        case _ if code in _CURES:
+            cure = _CURES[code]
+        case FileNotFoundError():
+            cure = RESTORE
+        case PermissionError():
+            cure = _GRANT
+        case OSError():  # TimeoutError and ConnectionError, too
+            cure = _AGAIN
+        case _:
+            cure = "Check that it is there, that it may be read, and that its store answers."
+    return unreadable(path, said, cure=cure)
 
 
 class NoSuchTableError(TamisError):
     """There is no table of that name, or at that place."""
 
     table: str
+
+
+class AmbiguousTableError(NoSuchTableError):
+    """A folder holds several states, or tables of several formats, and which one is meant cannot be known."""
+
+    candidates: tuple[str, ...]
+    """What there is to choose from: metadata files, or formats."""
+    reason: str
 
 
 class CatalogError(TamisError):

@@ -1,19 +1,58 @@
-"""Where a table's newest metadata file is, given its folder or the file itself."""
+"""Which metadata files a table's folder has, and what their names and the version hint say."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from tamis.formats.errors import NoSuchTableError, shown
-from tamis.formats.iceberg.reading import local_file
+from tamis.formats.errors import unreachable
+from tamis.formats.iceberg.reading import fetch_local, local_file
 
-__all__ = ["is_table_folder", "local_path", "newest_metadata"]
+__all__ = ["Candidate", "candidates", "hinted", "is_table_folder", "local_path", "version_hint"]
 
-_HADOOP: Final = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?")
-_CATALOG: Final = re.compile(r"(\d+)-[0-9a-fA-F-]+(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_METADATA: Final = re.compile(r"(?!\.)(.+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.DOTALL)
+_HADOOP: Final = re.compile(r"v(\d{1,30})")
+_CATALOG: Final = re.compile(r"(\d{1,30})-.*", re.DOTALL)
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 HINT: Final = "version-hint.text"
+_LONGEST_HINT: Final = 1000
+
+Kind = Literal["hadoop", "catalog", "temporary", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A metadata file that may be the newest, by its name: `v3`, `00003-…` as catalogs write it, or anything else."""
+
+    path: Path
+    stem: str
+    kind: Kind
+    number: int | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> Candidate | None:
+        """None if the file's name is not that of a metadata file."""
+        found = _METADATA.fullmatch(path.name)
+        if found is None:
+            return None
+        stem = found[1]
+        if numbered := _HADOOP.fullmatch(stem):
+            return cls(path, stem, "hadoop", int(numbered[1]))
+        # A UUID may begin with eight digits: one alone is the name that Hadoop tables write under, and rename.
+        if _UUID.fullmatch(stem):
+            return cls(path, stem, "temporary")
+        if numbered := _CATALOG.fullmatch(stem):
+            return cls(path, stem, "catalog", int(numbered[1]))
+        return cls(path, stem, "other")
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.name
 
 
 def local_path(target: str) -> Path | None:
@@ -24,38 +63,46 @@ def local_path(target: str) -> Path | None:
 
 def is_table_folder(folder: Path) -> bool:
     """Whether a local folder is laid out as an Iceberg table."""
+    return bool(candidates(folder))
+
+
+def candidates(folder: Path) -> tuple[Candidate, ...]:
+    """The metadata files of a table's folder, by name. Not those of commits that were not finished."""
     metadata = folder / "metadata"
-    return metadata.is_dir() and any(_version(path.name) is not None for path in metadata.iterdir())
+    try:
+        with os.scandir(metadata) as entries:
+            # Only the few metadata files are looked at, not the manifests beside them.
+            files = [Path(one.path) for one in entries if _METADATA.fullmatch(one.name) and one.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise unreachable(str(metadata), error) from error
+    found = [one for one in map(Candidate.of, sorted(files)) if one is not None]
+    # A Hadoop table's commit writes <uuid>.metadata.json, then renames it to v<N>: until then nothing is committed.
+    is_hadoop = any(one.kind == "hadoop" for one in found)
+    return tuple(one for one in found if not (is_hadoop and one.kind == "temporary"))
 
 
-def newest_metadata(folder: Path) -> Path:
-    """The metadata file that the version hint names, or a newer one, or else the newest by its number.
+def version_hint(folder: Path) -> str | None:
+    """What version-hint.text says; None if there is none, or it is empty.
 
-    Writers of Hadoop tables write the hint after the file: a hint may be stale, never ahead.
+    Writers write it after the file that it names: it may be stale, and is never ahead.
     """
-    metadata = folder / "metadata"
-    # The few metadata files are put in order, not the manifests beside them.
-    versions = dict(
-        sorted((path, version) for path in metadata.iterdir() if (version := _version(path.name)) is not None)
-    )
-    if not versions:
-        raise NoSuchTableError(
-            f"{shown(str(folder))} has no metadata file. Give a table's folder, its metadata file, or its name.",
-            table=shown(str(folder)),
-        )
-    newest = max(versions.values())
-    at_newest = [path for path, version in versions.items() if version == newest]
-    if len(at_newest) > 1 and not all(_HADOOP.fullmatch(path.name) for path in at_newest):
-        # Two catalogs' writers have raced, or a commit failed: the files do not say who won.
-        names = ", ".join(path.name for path in at_newest)
-        raise NoSuchTableError(
-            f"{shown(str(folder))} has several metadata files of version {newest}: {names}. "
-            "Only the table's catalog knows which one is current: open it by name, or name the file.",
-            table=shown(str(folder)),
-        )
-    return at_newest[0]
+    path = folder / "metadata" / HINT
+    try:
+        if not path.exists():
+            return None
+    except OSError as error:
+        raise unreachable(str(path), error) from error
+    return fetch_local(str(path))[:_LONGEST_HINT].decode("utf-8", "replace").strip() or None
 
 
-def _version(name: str) -> int | None:
-    found = _HADOOP.fullmatch(name) or _CATALOG.fullmatch(name)
-    return None if found is None else int(found[1])
+def hinted(found: Iterable[Candidate], hint: str) -> tuple[Candidate, ...]:
+    """The files that a hint names: by a version's number, or by their name without its ending, or with it."""
+    every = tuple(found)
+    for names in ({hint}, {f"v{hint}"}):
+        named = tuple(one for one in every if one.stem in names or one.name in names)
+        if named:
+            return named
+    number = int(hint) if hint.isascii() and hint.isdigit() and len(hint) <= 30 else None  # noqa: PLR2004 - as the names
+    return tuple(one for one in every if number is not None and one.number == number)

@@ -5,6 +5,7 @@ Every record that the files' blocks announce comes out, or an error names the fi
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,7 +20,7 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.formats.errors import unreadable
+from tamis.formats.errors import unreachable, unreadable
 from tamis.formats.iceberg.avro import AvroFile, as_one_block, join_files
 from tamis.formats.iceberg.decoder import DecodeError, DecodeTimeout
 from tamis.formats.iceberg.forked import decode
@@ -37,9 +38,15 @@ Result = TypeVar("Result")
 def fetch_local(location: str) -> bytes:
     """A file of the local file system, by path or file: URI."""
     try:
-        return FilePath(local_file(location)).read_bytes()
+        path = FilePath(local_file(location))
+        if not path.is_file() and path.exists() and not path.is_dir():
+            # A pipe would be waited for, and a device may have no end.
+            raise unreadable(location, "it is no file, but a pipe, a socket or a device")
+        return path.read_bytes()
     except OSError as error:
-        raise unreadable(location, error.strerror or str(error)) from error
+        raise unreachable(location, error) from error
+    except ValueError as error:  # a NUL character
+        raise unreachable(location, OSError(errno.EINVAL, str(error))) from error
 
 
 def local_file(location: str) -> str:

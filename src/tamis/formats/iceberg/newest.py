@@ -1,0 +1,222 @@
+"""The newest metadata file of a table's folder, or an error: never an older state in silence.
+
+What names and the version hint say is held against what the documents say: when a table was last updated, by how many
+commits, and of which files it was made (its metadata log). A catalog's table is opened so for want of its catalog:
+which file is committed only the catalog knows, and a file of a commit that failed may be newer than the current one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from tamis.formats.errors import AmbiguousTableError, NoSuchTableError, UnreadableMetadataError, shown
+from tamis.formats.iceberg.document import Document, Misfit, damaged, each, long, mapping, may, read_document, text
+from tamis.formats.iceberg.locate import HINT, Candidate, candidates, hinted, version_hint
+from tamis.formats.iceberg.reading import Fetch, fetch_local
+
+__all__ = ["newest_metadata"]
+
+MOST_READ: Final = 2000
+"""Most documents to compare. A log explains a hundred files each: only a folder without logs has more to read."""
+_MOST_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a document says of its own age."""
+
+    uuid: str | None
+    updated_ms: int
+    sequence: int
+    log: tuple[str, ...]
+    """Names of the files that it was made of, oldest first."""
+
+    @classmethod
+    def of(cls, document: Document) -> _Facts:
+        uuid = may(document, "table-uuid", text)
+        return cls(
+            None if uuid is None else uuid.lower(),
+            may(document, "last-updated-ms", long) or 0,
+            may(document, "last-sequence-number", long) or 0,
+            may(document, "metadata-log", each(_logged)) or (),
+        )
+
+    def is_later(self, other: _Facts) -> bool:
+        """Whether it is certainly a later state of the same table."""
+        return self.uuid == other.uuid and self.updated_ms > other.updated_ms and self.sequence >= other.sequence
+
+    def contradicts(self, newest: _Facts, name: str) -> bool:
+        """Whether it cannot be older than what is taken for the newest, a file of that name."""
+        more = self.uuid == newest.uuid and self.sequence > newest.sequence
+        return more or self.updated_ms > newest.updated_ms or name in self.log
+
+
+def _logged(value: object) -> str:
+    return (may(mapping(value), "metadata-file", text) or "").rpartition("/")[2]
+
+
+def newest_metadata(folder: Path, fetch: Fetch = fetch_local) -> tuple[Path, dict[str, Any] | None]:
+    """The newest metadata file of a folder and, if it had to be read, its document.
+
+    AmbiguousTableError if names, hint and documents do not agree on which it is.
+    """
+    # The hint first: it is never ahead of the files that are listed after it.
+    hint = version_hint(folder)
+    found = candidates(folder)
+    if not found:
+        raise NoSuchTableError(
+            f"{shown(str(folder))} is no Iceberg table: it has no metadata/*.metadata.json. Give a table's folder, "
+            "its metadata file, or its name in a catalog.",
+            table=shown(str(folder)),
+        )
+    choice = _Choice(folder, found, hint, fetch)
+    chosen = choice.newest()
+    return chosen.path, choice.document if choice.read == chosen else None
+
+
+@dataclass(slots=True)
+class _Choice:
+    """Which of a folder's metadata files is the newest."""
+
+    folder: Path
+    found: tuple[Candidate, ...]
+    hint: str | None
+    fetch: Fetch
+    facts: dict[Candidate, _Facts] = field(default_factory=dict)
+    """Of those that were read."""
+    read: Candidate | None = None
+    document: dict[str, Any] | None = None
+    """The one that was read first, most often the newest: it need not be read again. All would be too much memory."""
+
+    def newest(self) -> Candidate:
+        """The one that names, hint and documents agree on."""
+        told = self._told()
+        if len(self.found) == 1:
+            return self.found[0]
+        numbered = {one.kind for one in self.found} in ({"hadoop"}, {"catalog"})
+        if not numbered:
+            return self._latest(told)
+        greatest = max(one.number or 0 for one in self.found)
+        last = [one for one in self.found if one.number == greatest]
+        chosen = self._of_one_version(last, told)
+        if chosen == told and len(last) == 1:
+            return chosen  # the name and the hint agree
+        made_of = self._made_of(chosen)
+        if told is not None and told.name not in made_of and not self._follows(chosen, told):
+            self._refuse(f"{HINT} says {self.hint!r}, and {chosen.name} was not made of that", chosen, told)
+        self._check(chosen, made_of)
+        return chosen
+
+    def _told(self) -> Candidate | None:
+        """The file that the hint names."""
+        if self.hint is None:
+            return None
+        named = hinted(self.found, self.hint)
+        if not named:
+            self._refuse(f"{HINT} says {self.hint!r}, and there is no such file: the newest state may be lost")
+        return self._of_one_version(list(named), None)
+
+    def _of_one_version(self, same: Sequence[Candidate], told: Candidate | None) -> Candidate:
+        """One of several files of a version: that of the hint, or, of v-files, any if all say the same."""
+        # As Java looks for them: v1.metadata.json, v1.gz.metadata.json, v1.metadata.json.gz.
+        first = min(same, key=lambda one: (".gz" in one.name, one.name.endswith(".gz")))
+        if len(same) == 1:
+            return first
+        if told is not None and told in same:
+            return told
+        if any(one.kind != "hadoop" or self._document(one) != self._document(first) for one in same):
+            # Two writers have raced, or a commit failed: the files do not say who won.
+            versions = {str(one.number) if one.number is not None else one.stem for one in same}
+            self._refuse(f"there are several metadata files of version {', '.join(sorted(versions))}", *same)
+        return first
+
+    def _latest(self, told: Candidate | None) -> Candidate:
+        """By documents alone: the one that no other was made of, if it is later than all others that are so."""
+        facts = {one: self._facts(one) for one in self.found}
+        older = {name for one in self.found for name in facts[one].log if name != one.name}
+        ends = [one for one in self.found if one.name not in older]
+        if not ends:
+            self._refuse("each of its metadata files says that it was made of another")
+        latest = max(ends, key=lambda one: (facts[one].updated_ms, one == told))
+        made_of = self._made_of(latest)
+        if told is not None and told != latest and told.name not in made_of:
+            self._refuse(f"{HINT} says {self.hint!r}, and {latest.name} was not made of that", latest, told)
+        for one in ends:
+            if latest not in (one, told) and not facts[latest].is_later(facts[one]):
+                self._refuse(
+                    f"names and documents do not say which of {one.name} and {latest.name} is later", latest, one
+                )
+        self._check(latest, made_of)
+        return latest
+
+    def _follows(self, chosen: Candidate, told: Candidate) -> bool:
+        """Whether a Hadoop table's greatest version follows from a stale hint, as its readers look for it."""
+        if chosen.kind != "hadoop":
+            return False
+        numbers = {one.number for one in self.found}
+        every = all(number in numbers for number in range(told.number or 0, (chosen.number or 0)))
+        return every or self._facts(chosen).is_later(self._facts(told))
+
+    def _made_of(self, chosen: Candidate) -> frozenset[str]:
+        """The names of all files that its log has, and those of the files in it, as far as they are needed."""
+        by_name = {one.name: one for one in self.found}
+        names = {chosen.name}
+        log = self._facts(chosen).log
+        while log and not names >= by_name.keys():
+            new = [name for name in log if name in by_name and name not in names]
+            names.update(log)
+            oldest = self._read(by_name[new[0]]) if new else None
+            log = () if oldest is None else oldest.log
+        return frozenset(names)
+
+    def _check(self, chosen: Candidate, made_of: frozenset[str]) -> None:
+        """Refuse if a file that it was not made of is later than the chosen one."""
+        facts = self._facts(chosen)
+        for one in self.found:
+            other = None if one.name in made_of else self._read(one)
+            if other is not None and other.contradicts(facts, chosen.name):
+                self._refuse(f"{one.name} was updated after {chosen.name}, which was not made of it", chosen, one)
+
+    def _document(self, one: Candidate) -> dict[str, Any]:
+        location = str(one.path)
+        found = read_document(self.fetch(location), location)
+        if self.read is None:
+            self.read, self.document = one, found
+        return found
+
+    def _facts(self, one: Candidate) -> _Facts:
+        if one not in self.facts:
+            if len(self.facts) >= MOST_READ:
+                self._refuse(f"more than {MOST_READ} of its metadata files are in no log, too many to compare")
+            try:
+                self.facts[one] = _Facts.of(self._document(one))
+            except Misfit as misfit:
+                raise damaged(str(one.path), misfit) from misfit
+        return self.facts[one]
+
+    def _read(self, one: Candidate) -> _Facts | None:
+        """None for one that cannot be read: what a writer left that died. It has the smaller number."""
+        try:
+            return self._facts(one)
+        except UnreadableMetadataError:
+            return None
+
+    def _refuse(self, reason: str, *about: Candidate) -> NoReturn:
+        names = tuple(dict.fromkeys(one.name for one in (*about, *self._newest_first())))
+        listed = ", ".join(names[:_MOST_SHOWN]) + (
+            f" and {len(names) - _MOST_SHOWN} more" * (len(names) > _MOST_SHOWN)
+        )
+        where = shown(str(self.folder))
+        raise AmbiguousTableError(
+            f"cannot tell which metadata file of {where} is the newest: {reason}. It has {listed}. "
+            "Name the metadata file, or open the table by its name in its catalog.",
+            table=where,
+            candidates=names,
+            reason=reason,
+        )
+
+    def _newest_first(self) -> Iterable[Candidate]:
+        return sorted(self.found, key=lambda one: (-(one.number or 0), one.name))
