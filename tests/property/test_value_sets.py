@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -47,6 +49,23 @@ def test_operations_agree_with_logic(case: tuple[ValueSet, ValueSet, list[Key]])
     assert _members(one.intersect(two), universe) == ([x and y for x, y in zip(a, b, strict=True)], a_null and b_null)
     assert _members(one.complement(), universe) == ([not x for x in a], not a_null)
     assert _members(one.without_null(), universe) == (a, False)
+
+
+@given(
+    st.one_of(
+        st.tuples(st.lists(INTS, max_size=7), st.just(list(NUMBERS))),
+        st.tuples(st.lists(TEXTS, max_size=7), st.just(list(WORDS))),
+    )
+)
+def test_many_sets_at_once_are_the_same_as_one_after_the_other(case: tuple[list[ValueSet], list[Key]]) -> None:
+    sets, universe = case
+    members = [_members(one, universe) for one in sets]
+    rows = list(zip(*(found for found, _ in members), strict=True)) or [()] * len(universe)
+    either, every = ValueSet.union_of(sets), ValueSet.intersection_of(sets)
+    assert _members(either, universe) == ([any(row) for row in rows], any(null for _, null in members))
+    assert _members(every, universe) == ([all(row) for row in rows], all(null for _, null in members))
+    assert either == reduce(ValueSet.union, sets, ValueSet.nothing())
+    assert every == reduce(ValueSet.intersect, sets, ValueSet.everything())
 
 
 @given(INTS, INTS)

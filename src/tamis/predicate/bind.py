@@ -7,57 +7,40 @@ rows of which p is TRUE, `fails(p)` the set of which p is FALSE; rows of which p
     holds(NOT p) = fails(p)              fails(NOT p) = holds(p)
     holds(p AND q) = holds(p) & holds(q)  fails(p AND q) = fails(p) | fails(q)
     holds(p IS TRUE) = holds(p)           fails(p IS TRUE) = all rows but holds(p)
+    holds(p IS UNKNOWN) = all rows but holds(p) | fails(p), which are none if p is never NULL
+
+Each of these is made once for a node, without recursion. What IS UNKNOWN would still multiply, by standing in itself,
+is left to Spark beyond a multiple of what the user wrote, and so is what lies too deep to judge: both are noted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyarrow import types as pt
 
 from tamis.errors import BindError
 from tamis.predicate import nodes as n
-from tamis.predicate.bound import Bound, BoundPredicate, Known, Leaf, Unclear
+from tamis.predicate.accepted import Accepted, NullableList, accepted, points, run
+from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Leaf, Unclear
 from tamis.predicate.functions import is_utf8, prefix_end, pull, result_type
-from tamis.predicate.keys import Key, KeySpan, has_order, is_text, key_span, successor, uses_bytes
+from tamis.predicate.keys import Key, has_order, is_text, key_span, uses_bytes
 from tamis.predicate.numbers import always_at_null
-from tamis.predicate.render import brief, render
+from tamis.predicate.render import brief, render, shortened
 from tamis.predicate.schema import Column, Schema
-from tamis.predicate.simplify import all_of, any_of, complement
+from tamis.predicate.simplify import MAX_LEVELS, all_of, any_of, complement, constant, trimmed
 from tamis.predicate.split import Pair, Split
 from tamis.predicate.splits import listed, split
 from tamis.predicate.type_names import a_type, type_name
 from tamis.predicate.values import ValueSet
+from tamis.predicate.walk import bottom_up
 from tamis.predicate.zones import Zone, find_zone
 
 __all__ = ["bind"]
 
-
-@dataclass(frozen=True, slots=True)
-class _Sets:
-    """What a condition on one column accepts: a superset and a subset, and its value where the column is NULL."""
-
-    outer: ValueSet
-    inner: ValueSet
-    at_null: bool | None = None
-    exact: bool = True
-    """False if Spark may answer otherwise, or fail, for some values: then nothing is certain, either way."""
-    perhaps_at_null: bool | None = None
-    """What it may be where the column is NULL, though SQL says NULL: Spark folds some comparisons to constants."""
-
-    def when(self, *, true: bool) -> tuple[ValueSet, ValueSet]:
-        """The outer and inner sets of values of which the condition is TRUE, or of which it is FALSE."""
-        outer, inner = self.outer, self.inner
-        if not true:
-            outer, inner = inner.complement(), outer.complement()
-        if not self.exact:
-            inner = ValueSet.nothing()
-        nulls, perhaps = self.at_null is true, self.perhaps_at_null is true
-        accepted = ValueSet(outer.cuts, outer.inside_first, nulls or perhaps)
-        if self.inner is self.outer and self.exact and not perhaps:
-            return accepted, accepted
-        return accepted, ValueSet(inner.cuts, inner.inside_first, nulls)
+FEW, TIMES = 2000, 8
+"""A part of a bound condition may hold so many conditions, and so many times those that were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +52,10 @@ class _Target:
     type: pa.DataType
 
 
+_Side = tuple[n.Node, bool]
+"""A node, and whether the rows are wanted of which it is TRUE or of which it is FALSE."""
+
+
 def bind(
     node: n.Node, schema: Schema, *, case_sensitive: bool = False, time_zone: str = "UTC", sql: str | None = None
 ) -> BoundPredicate:
@@ -77,9 +64,19 @@ def bind(
     time_zone is that of the session that filters the rows: text and days are read in it where a column stores
     instants. sql is the row filter's text if it is not to be rendered from the node.
     """
-    binder = _Binder(schema, case_sensitive, find_zone(time_zone))
-    root = binder.holds(node)
-    return BoundPredicate(root, sql or render(node), binder.zone.asked, time_zone)
+    binder = _Binder(schema, case_sensitive, find_zone(time_zone), FEW + TIMES * _size(node))
+    root = trimmed(whole := binder.holds(node))
+    if root is not whole:
+        binder.notes.append(
+            f"the condition nests deeper than {MAX_LEVELS} levels: what lies below them prunes nothing, and is left "
+            "to Spark. Write it flatter."
+        )
+    return BoundPredicate(root, sql or render(node), binder.zone.asked, time_zone, tuple(binder.notes))
+
+
+def _size(node: n.Node) -> int:
+    """How many conditions are written; one that a program put in several places is counted at each."""
+    return bottom_up(node, n.operands_of, lambda _, below: 1 + sum(below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +84,26 @@ class _Binder:
     schema: Schema
     case_sensitive: bool
     zone: Zone
+    limit: int
+    """Most conditions in one part of the result."""
+    notes: list[str] = field(default_factory=list)
+    others: dict[int, tuple[Bound, Bound]] = field(default_factory=dict)
+    """Rows and their complement, by the rows as an object; both are kept, so that no other object takes its place."""
 
     def holds(self, node: n.Node) -> Bound:
         """The rows of which node is TRUE."""
-        return self._rows(node, true=True)
+        return bottom_up((node, True), _needs, self._rows, key=lambda item: (id(item[0]), item[1]))
 
-    def _rows(self, node: n.Node, *, true: bool) -> Bound:
+    def _rows(self, item: _Side, below: list[Bound]) -> Bound:
+        """The rows of which a node is TRUE, or FALSE, by those of its operands."""
+        node, true = item
         match node:
-            case n.Not(operand=operand):
-                return self._rows(operand, true=not true)
-            case n.And(operands=operands) | n.Or(operands=operands):
-                combine = all_of if isinstance(node, n.And) is true else any_of
-                return combine([self._rows(operand, true=true) for operand in operands])
+            case n.Not():
+                return below[0]
+            case n.And() | n.Or():
+                return self._bounded((all_of if isinstance(node, n.And) is true else any_of)(below))
             case n.Truth(operand=operand, value=value):
-                return self._truth(operand, value, true=true)
+                return self._truth(operand, value, below, true=true)
             case n.Constant(value=value):
                 return Known(value is true, _text(node, true=true))
             case n.Opaque(refs=refs):
@@ -109,12 +112,28 @@ class _Binder:
             case _:
                 return self._condition(node, true=true)
 
-    def _truth(self, operand: n.Node, value: bool | None, *, true: bool) -> Bound:  # noqa: FBT001 - SQL's value
-        if value is None:
-            known = any_of([self._rows(operand, true=True), self._rows(operand, true=False)])
-            return complement(known) if true else known
-        rows = self._rows(operand, true=value)
-        return rows if true else complement(rows)
+    def _truth(self, operand: n.Node, value: bool | None, below: list[Bound], *, true: bool) -> Bound:  # noqa: FBT001 - SQL's value
+        if value is None and _never_null(operand):
+            return Known(not true, shortened(f"({below[0].text}) IS {'' if true else 'NOT '}UNKNOWN"))
+        rows = below[0] if value is not None else self._bounded(any_of(below))
+        return self._complement(rows) if (value is None) is true else rows
+
+    def _complement(self, rows: Bound) -> Bound:
+        """All other rows. The complement of a complement is what it was made of, however often that is asked."""
+        if id(rows) not in self.others:
+            found = complement(rows)
+            self.others[id(rows)], self.others[id(found)] = (rows, found), (found, rows)
+        return self.others[id(rows)][1]
+
+    def _bounded(self, found: Bound) -> Bound:
+        """What was found, or, where it has grown out of proportion, that only Spark can tell."""
+        if not isinstance(found, (AllOf, AnyOf)) or found.size <= self.limit:
+            return found
+        self.notes.append(
+            f"a part that asks whether others are unknown, again and again, comes to {found.size:,} conditions: it "
+            "prunes nothing, and is left to Spark. Write it with fewer IS UNKNOWN."
+        )
+        return Unclear(found.text, found.columns, "too many conditions within IS UNKNOWN")
 
     def _condition(self, node: n.Node, *, true: bool) -> Bound:
         """A condition on one column."""
@@ -129,16 +148,16 @@ class _Binder:
         if isinstance(sets, str):
             return Known(value=False, text=_text(node, true=true))
         outer, inner = sets.when(true=true)
-        return all_of([Leaf(target.column, outer, inner, _text(node, true=true))])
+        return constant(Leaf(target.column, outer, inner, _text(node, true=true)))
 
-    def _sets(self, node: n.Node, target: _Target) -> _Sets | str | None:
+    def _sets(self, node: n.Node, target: _Target) -> Accepted | str | None:
         """The sets of a condition; "never" if it is NULL of every row; None if only Spark can tell."""
         where = target.column.name
         match node:
             case n.IsNull():
-                return _sets(ValueSet.nothing(), ValueSet.nothing(), at_null=True)
+                return accepted(ValueSet.nothing(), ValueSet.nothing(), at_null=True)
             case n.Compare(operator="<=>", literal=n.Literal(value=None)):
-                return _sets(ValueSet.nothing(), ValueSet.nothing(), at_null=True)
+                return accepted(ValueSet.nothing(), ValueSet.nothing(), at_null=True)
             case n.Compare(literal=n.Literal(value=None)):
                 return "never"
             case n.Compare(operator=operator, literal=literal):
@@ -156,35 +175,35 @@ class _Binder:
             case _:
                 return self._bare(target)
 
-    def _compared(self, operator: n.Operator, at: Split, target: _Target) -> _Sets:
+    def _compared(self, operator: n.Operator, at: Split, target: _Target) -> Accepted:
         span = key_span(target.column.type)
         (at_low, at_high), (after_low, after_high) = at.at, at.after
         match operator:
             case "=" | "<=>" | "!=":
-                outer, inner = _run(at_low, after_high, span), _run(at_high, after_low, span)
+                outer, inner = run(at_low, after_high, span), run(at_high, after_low, span)
             case "<" | ">=":
-                outer, inner = _run(None, at_high, span), _run(None, at_low, span)
+                outer, inner = run(None, at_high, span), run(None, at_low, span)
             case "<=" | ">":
-                outer, inner = _run(None, after_high, span), _run(None, after_low, span)
+                outer, inner = run(None, after_high, span), run(None, after_low, span)
         if operator in {"!=", ">=", ">"}:
             outer, inner = inner.complement().without_null(), outer.complement().without_null()
-        return _sets(outer, inner, exact=at.exact, at_null=False if operator == "<=>" else None)
+        return accepted(outer, inner, exact=at.exact, at_null=False if operator == "<=>" else None)
 
-    def _listed(self, literals: tuple[n.Literal, ...], target: _Target) -> _Sets | str | None:
+    def _listed(self, literals: tuple[n.Literal, ...], target: _Target) -> Accepted | str | None:
         splits = listed(target.type, literals, self.zone, target.column.name) if has_order(target.type) else None
         if splits is None:
             return None
-        sets = _points(splits, key_span(target.column.type)) if not target.calls else None
+        sets = points(splits, key_span(target.column.type)) if not target.calls else None
         if sets is None:
             parts = [self._compared("=", self._pull(found, target), target) for found in splits]
-            outer, inner = (_union([getattr(part, side) for part in parts]) for side in ("outer", "inner"))
-            sets = _sets(outer, inner, exact=all(part.exact for part in parts))
+            outer, inner = (ValueSet.union_of([getattr(part, side) for part in parts]) for side in ("outer", "inner"))
+            sets = accepted(outer, inner, exact=all(part.exact for part in parts))
         if len(splits) < len(literals):
             # A miss is NULL, not FALSE: whatever fails the list is neither, so that its complement accepts nothing.
-            return _NullableList(sets.outer, sets.inner, exact=sets.exact)
+            return NullableList(sets.outer, sets.inner, exact=sets.exact)
         return sets if literals else replace(sets, at_null=False)
 
-    def _liked(self, pattern: str, escape: str, target: _Target) -> _Sets | None:
+    def _liked(self, pattern: str, escape: str, target: _Target) -> Accepted | None:
         if not is_text(target.type):
             return None
         prefix, rest = _pattern_prefix(pattern, escape)
@@ -195,7 +214,7 @@ class _Binder:
         outer = self._beginning(prefix.encode(), target, text=True)
         return replace(outer, inner=outer.inner if rest.strip("%") == "" else ValueSet.nothing())
 
-    def _prefixed(self, prefix: n.Literal, target: _Target) -> _Sets | str | None:
+    def _prefixed(self, prefix: n.Literal, target: _Target) -> Accepted | str | None:
         if prefix.value is None:
             return "never"
         if not uses_bytes(target.type) or not isinstance(prefix.value, (str, bytes)):
@@ -206,17 +225,17 @@ class _Binder:
         text = is_text(target.type)
         return None if text and not is_utf8(raw) else self._beginning(raw, target, text=text)
 
-    def _beginning(self, prefix: bytes, target: _Target, *, text: bool) -> _Sets:
+    def _beginning(self, prefix: bytes, target: _Target, *, text: bool) -> Accepted:
         end = prefix_end(prefix, text=text)
         start_low, start_high = self._pull_cut(prefix, target)
         if end is None:
             outer, inner = ValueSet.between(start_low, None), ValueSet.between(start_high, None)
-            return _sets(outer, inner) if prefix else _sets(ValueSet.not_null(), ValueSet.not_null())
+            return accepted(outer, inner) if prefix else accepted(ValueSet.not_null(), ValueSet.not_null())
         end_low, end_high = self._pull_cut(end, target)
         span = key_span(target.column.type)
-        return _sets(_run(start_low, end_high, span), _run(start_high, end_low, span))
+        return accepted(run(start_low, end_high, span), run(start_high, end_low, span))
 
-    def _bare(self, target: _Target) -> _Sets:
+    def _bare(self, target: _Target) -> Accepted:
         if not pt.is_boolean(target.type):
             raise BindError(
                 f"{target.column.name} stands as a condition, but is {a_type(target.type)}, not a boolean. "
@@ -224,8 +243,8 @@ class _Binder:
                 column=target.column.name,
                 nearest=(),
             )
-        accepted = _run(1, 2, key_span(target.type))
-        return _Sets(accepted, accepted)
+        true = run(1, 2, key_span(target.type))
+        return Accepted(true, true)
 
     def _column(self, term: n.Term) -> Column:
         while isinstance(term, n.Call):
@@ -234,14 +253,19 @@ class _Binder:
 
     def _resolve(self, term: n.Term) -> _Target | None:
         """The term's column and type; None if a function is not monotone on what it is given."""
-        if isinstance(term, n.Ref):
-            column = self._column(term)
-            return _Target(column, (), column.type)
-        inside = self._resolve(term.term)
-        result = None if inside is None else result_type(term, inside.type)
-        if inside is None or result is None:
-            return None
-        return _Target(inside.column, ((term, inside.type), *inside.calls), result)
+        applied: list[n.Call] = []
+        inside = term
+        while isinstance(inside, n.Call):
+            applied.append(inside)
+            inside = inside.term
+        column = self._column(inside)
+        target = _Target(column, (), column.type)
+        for call in reversed(applied):
+            result = result_type(call, target.type)
+            if result is None:
+                return None
+            target = _Target(column, ((call, target.type), *target.calls), result)
+        return target
 
     def _pull(self, found: Split, target: _Target) -> Split:
         """The split of the column's own values, through every function applied to it."""
@@ -258,57 +282,31 @@ class _Binder:
         return low, high
 
 
-@dataclass(frozen=True, slots=True)
-class _NullableList(_Sets):
-    """A list with a NULL in it: TRUE of its members, and FALSE of nothing."""
-
-    def when(self, *, true: bool) -> tuple[ValueSet, ValueSet]:
-        if not true:
-            return ValueSet.nothing(), ValueSet.nothing()
-        return self.outer, self.inner if self.exact else ValueSet.nothing()
-
-
-def _points(splits: list[Split], span: KeySpan) -> _Sets | None:
-    """The set of a list whose members are single keys, in one go; None if a member is not."""
-    keys: list[Key] = []
-    for found in splits:
-        (at, last), after = found.at, found.after
-        if not found.exact or at != last or after[0] != after[1] or after[0] not in {at, successor(at)}:
-            return None
-        inside = at >= span.least and (span.greatest is None or at <= span.greatest)  # type: ignore[operator]
-        if inside and after[0] != at:
-            keys.append(at)
-    accepted = ValueSet.of_keys(keys).clip(span)
-    return _Sets(accepted, accepted)
+def _needs(item: _Side) -> list[_Side]:
+    """Which rows of its operands those of a node are made of."""
+    node, true = item
+    match node:
+        case n.Not(operand=operand):
+            return [(operand, not true)]
+        case n.Truth(operand=operand, value=None):
+            return [(operand, True), (operand, False)]
+        case n.Truth(operand=operand, value=bool(value)):
+            return [(operand, value)]
+    return [(operand, true) for operand in n.operands_of(node)]
 
 
-def _sets(outer: ValueSet, inner: ValueSet, *, exact: bool = True, at_null: bool | None = None) -> _Sets:
-    """Sets of a condition; equal ones are made one, so that the judge ranks them once."""
-    return _Sets(outer, outer if outer == inner else inner, at_null, exact)
-
-
-def _run(start: Key | None, end: Key | None, span: KeySpan) -> ValueSet:
-    """The keys of [start, end) within the type's span: `tinyint < 1000` is every tinyint."""
-    least, greatest = span.least, span.greatest
-    if start is not None and start <= least:  # type: ignore[operator] # one kind of key a type
-        start = None
-    if end is not None and greatest is not None and end > greatest:  # type: ignore[operator] # as above
-        end = None
-    if start is not None and greatest is not None and start > greatest:  # type: ignore[operator] # as above
-        return ValueSet.nothing()
-    if end is not None and end <= least:  # type: ignore[operator] # as above
-        return ValueSet.nothing()
-    return ValueSet.not_null() if start is None and end is None else ValueSet.between(start, end)
-
-
-def _union(sets: list[ValueSet]) -> ValueSet:
-    """The union of many sets, halves first: so that a long list costs n log n."""
-    if not sets:
-        return ValueSet.nothing()
-    while len(sets) > 1:
-        pairs = [a.union(b) for a, b in zip(sets[0::2], sets[1::2], strict=False)]
-        sets = pairs + (sets[-1:] if len(sets) % 2 else [])
-    return sets[0]
+def _never_null(node: n.Node) -> bool:
+    """True only if the condition is TRUE or FALSE of every row."""
+    todo = [node]
+    while todo:
+        match todo.pop():
+            case n.Truth() | n.IsNull() | n.Compare(operator="<=>") | n.Constant(value=bool()):
+                continue
+            case n.And() | n.Or() | n.Not() as joined:
+                todo.extend(n.operands_of(joined))
+            case _:
+                return False
+    return True
 
 
 def _pattern_prefix(pattern: str, escape: str) -> tuple[str | None, str]:
@@ -349,4 +347,4 @@ def _why_unordered(node: n.Node, type_: pa.DataType) -> str:
 
 def _text(node: n.Node, *, true: bool) -> str:
     """The condition as the user would write it, for explaining."""
-    return brief(node if true else n.Not(node))
+    return shortened(brief(node if true else n.Not(node)))

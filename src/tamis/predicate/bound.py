@@ -7,12 +7,16 @@ differ where a condition cannot be turned into ranges exactly (a day's start whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from tamis.predicate.schema import Column
 from tamis.predicate.values import ValueSet
 
 __all__ = ["AllOf", "AnyOf", "Bound", "BoundPredicate", "Known", "Leaf", "Unclear", "columns_of"]
+
+LAST: Final = 1 << 40
+"""The cost of a part that drops nothing: it comes after every part that may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,16 @@ class Leaf:
     inner: ValueSet
     text: str
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def cost(self) -> int:
+        """How many cuts there are to compare with."""
+        return len(self.outer.cuts) + (0 if self.inner is self.outer else len(self.inner.cuts))
+
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
@@ -34,6 +48,11 @@ class Unclear:
     why: str = ""
     """Why nothing can be said of it: `function of a column`."""
 
+    @property
+    def cost(self) -> int:
+        """It drops nothing, so it comes after every part that may."""
+        return LAST
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -42,21 +61,75 @@ class Known:
     value: bool
     text: str = ""
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """None: it is true, or false, whatever they hold."""
+        return ()
+
+    @property
+    def cost(self) -> int:
+        """Nothing is compared."""
+        return 0
+
 
 @dataclass(frozen=True, slots=True)
-class AllOf:
+class _Parts:
+    """Conditions joined, and what is asked of all of them again and again, counted once."""
+
+    operands: tuple[Bound, ...]
+    text: str
+    columns: tuple[Column, ...] = field(init=False, repr=False, compare=False)
+    """The columns of all operands, each once, in order of appearance."""
+    cost: int = field(init=False, repr=False, compare=False)
+    """How many cuts there are to compare with."""
+    size: int = field(init=False, repr=False, compare=False)
+    """How many conditions there are in it, one that stands in several places counted at each."""
+    height: int = field(init=False, repr=False, compare=False)
+    """How many levels of joined conditions."""
+
+    def __post_init__(self) -> None:
+        joined = [part for part in self.operands if isinstance(part, _Parts)]
+        found = {column.id: column for part in self.operands for column in part.columns}
+        object.__setattr__(self, "columns", tuple(found.values()))
+        object.__setattr__(self, "cost", sum(part.cost for part in self.operands))
+        object.__setattr__(self, "size", len(self.operands) + sum(part.size for part in joined))
+        object.__setattr__(self, "height", 1 + max((part.height for part in joined), default=0))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Flat, so that pickling needs no stack: each joined condition before its operands."""
+        listed: list[object] = []
+        todo: list[object] = [self]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, _Parts):
+                listed.append((isinstance(part, AllOf), len(part.operands), part.text))
+                todo.extend(reversed(part.operands))
+            else:
+                listed.append(part)
+        return _rebuilt, (listed,)
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf(_Parts):
     """Every operand holds."""
 
-    operands: tuple[Bound, ...]
-    text: str
-
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(_Parts):
     """At least one operand holds."""
 
-    operands: tuple[Bound, ...]
-    text: str
+
+def _rebuilt(listed: list[object]) -> Bound:
+    """What __reduce__ listed: from right to left, operands are there before what joins them."""
+    made: list[Bound] = []
+    for part in reversed(listed):
+        if isinstance(part, tuple):
+            every, count, text = part
+            operands = tuple(made.pop() for _ in range(count))
+            made.append(AllOf(operands, text) if every else AnyOf(operands, text))
+        else:
+            made.append(part)  # type: ignore[arg-type] # whatever joins nothing is a bound condition
+    return made[0]
 
 
 Bound = Leaf | Unclear | Known | AllOf | AnyOf
@@ -72,6 +145,8 @@ class BoundPredicate:
     zone_dependent: bool = False
     """True if the meaning depends on the session's time zone: rows must be filtered in the same one."""
     time_zone: str = "UTC"
+    notes: tuple[str, ...] = ()
+    """What of it is left to Spark for being too large or too deep to judge."""
 
     @property
     def conjuncts(self) -> tuple[Bound, ...]:
@@ -99,13 +174,4 @@ class BoundPredicate:
 
 def columns_of(node: Bound) -> tuple[Column, ...]:
     """The columns under a node, each once, in order of appearance."""
-    match node:
-        case Leaf(column=column):
-            found: tuple[Column, ...] = (column,)
-        case Unclear(columns=columns):
-            found = columns
-        case Known():
-            found = ()
-        case AllOf(operands=operands) | AnyOf(operands=operands):
-            found = tuple(column for operand in operands for column in columns_of(operand))
-    return tuple({column.id: column for column in found}.values())
+    return tuple({column.id: column for column in node.columns}.values())

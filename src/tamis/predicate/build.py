@@ -11,13 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import NoReturn
+from itertools import chain
+from typing import Final, NoReturn
 from uuid import UUID
 
 import pyarrow as pa
 
 from tamis.errors import BindError
 from tamis.predicate.nodes import (
+    MAX_NESTING,
+    MAX_SIZE,
     And,
     Call,
     Compare,
@@ -35,12 +38,15 @@ from tamis.predicate.nodes import (
     StartsWith,
     Term,
 )
-from tamis.predicate.render import render
+from tamis.predicate.render import brief, render, shortened
+from tamis.predicate.walk import bottom_up
 
 __all__ = ["ColumnExpression", "Expression", "col", "literal"]
 
 MAX_DIGITS = 38
 """The most digits of a decimal in Spark."""
+MAX_CALLS: Final = 50
+"""Most functions of a function of a column: nobody needs two."""
 DATE_TRUNC_UNITS = (
     *("year", "quarter", "month", "week", "day", "hour", "minute", "second"),
     *("millisecond", "microsecond"),
@@ -49,36 +55,74 @@ DATE_TRUNC_UNITS = (
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Expression:
-    """A condition: combine it with `&`, `|` and `~`."""
+    """A condition: combine it with `&`, `|` and `~`.
 
-    node: Node
+    A loop that adds one condition after the other costs one step each: what was joined is put together when it is
+    asked for. How deep and how large it grows is counted on the way, and refused beyond a limit.
+    """
+
+    content: Node | _Joined
+    size: int = 1
+    """How many conditions are in it."""
+    levels: int = 0
+    """How deep they nest."""
+
+    @property
+    def node(self) -> Node:
+        """The condition as nodes, ANDs of ANDs and ORs of ORs made flat."""
+        if isinstance(self.content, _Joined):
+            object.__setattr__(self, "content", bottom_up(self, _joined_parts, _flat))
+        return self.content  # type: ignore[return-value] # by now
 
     def __and__(self, other: Expression) -> Expression:
-        return Expression(And((*_operands(self, And), *_operands(other, And))))
+        return _join(And, self, other)
 
     def __or__(self, other: Expression) -> Expression:
-        return Expression(Or((*_operands(self, Or), *_operands(other, Or))))
+        return _join(Or, self, other)
 
     def __invert__(self) -> Expression:
-        return Expression(Not(self.node))
+        return _limited(Expression(Not(self.node), self.size, self.levels + 1))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"the condition {render(self.node)} is neither true nor false by itself: combine conditions with &, | "
+            f"the condition {self.shown} is neither true nor false by itself: combine conditions with &, | "
             "and ~ in place of and, or and not, with brackets around each; write a < x < b as (x > a) & (x < b)."
         )
 
     def __str__(self) -> str:
         return render(self.node)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.shown}>"
 
-@dataclass(frozen=True, slots=True, eq=False)
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.node, self.size, self.levels)
+
+    @property
+    def shown(self) -> str:
+        """Its SQL text for people: long lists, and what is longer than a screen, are cut."""
+        return shortened(brief(self.node))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Joined:
+    """Two conditions that were combined, and not put together yet."""
+
+    kind: type[And | Or]
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ColumnExpression(Expression):
     """A column, or a function of one: compare it, or take it as a condition if it is boolean."""
 
-    node: Term
+    @property
+    def node(self) -> Term:
+        """The column or function."""
+        return self.content  # type: ignore[return-value] # as it was made
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override] # a condition, as in every such builder
         return self._compare("=", other)
@@ -135,23 +179,32 @@ class ColumnExpression(Expression):
 
     def date(self) -> ColumnExpression:
         """The day of a timestamp, in the session's time zone."""
-        return ColumnExpression(Call("date", self.node))
+        return self._applied(Call("date", self.node))
 
     def year(self) -> ColumnExpression:
         """The year of a date or timestamp."""
-        return ColumnExpression(Call("year", self.node))
+        return self._applied(Call("year", self.node))
 
     def date_trunc(self, unit: str) -> ColumnExpression:
         """The start of the year, quarter, month, week, day, hour, minute, … that a timestamp is in."""
         if unit.lower() not in DATE_TRUNC_UNITS:
             raise TypeError(f"date_trunc() knows no unit {unit!r}: it takes one of {', '.join(DATE_TRUNC_UNITS)}")
-        return ColumnExpression(Call("date_trunc", self.node, unit.lower()))
+        return self._applied(Call("date_trunc", self.node, unit.lower()))
 
     def left(self, length: int) -> ColumnExpression:
         """The first so many characters of a string."""
         if length <= 0:
             raise TypeError(f"left() takes a length of at least 1, not {length}")
-        return ColumnExpression(Call("left", self.node, length))
+        return self._applied(Call("left", self.node, length))
+
+    def _applied(self, call: Call) -> ColumnExpression:
+        if self.levels >= MAX_CALLS:
+            raise BindError(
+                f"functions are nested more than {MAX_CALLS} deep: {shortened(render(call), 80)}. Take it apart.",
+                column="",
+                nearest=(),
+            )
+        return ColumnExpression(call, levels=self.levels + 1)
 
     def _compare(self, operator: Operator, other: object) -> Expression:
         if isinstance(other, ColumnExpression):
@@ -235,11 +288,58 @@ def _unsupported(value: object, expected: str) -> BindError:
     )
 
 
-def _operands(expression: object, kind: type[And | Or]) -> tuple[Node, ...]:
-    if not isinstance(expression, Expression):
-        raise TypeError(f"& and | combine conditions, and {expression!r} is none: put brackets around comparisons")
-    node = expression.node
-    return node.operands if isinstance(node, kind) else (node,)
+def _join(kind: type[And | Or], left: Expression, right: object) -> Expression:
+    if not isinstance(right, Expression):
+        raise TypeError(f"& and | combine conditions, and {right!r} is none: put brackets around comparisons")
+    levels = max(side.levels + (_kind(side) is not kind) for side in (left, right))
+    return _limited(Expression(_Joined(kind, left, right), left.size + right.size, levels))
+
+
+def _kind(expression: Expression) -> type:
+    content = expression.content
+    return content.kind if isinstance(content, _Joined) else type(content)
+
+
+def _limited(expression: Expression) -> Expression:
+    if expression.levels > MAX_NESTING:
+        raise BindError(
+            f"the condition nests &, | and ~ more than {MAX_NESTING:,} deep. Write it flatter: ANDs of ANDs, and ORs "
+            "of ORs, are one level.",
+            column="",
+            nearest=(),
+        )
+    if expression.size > MAX_SIZE:
+        raise BindError(
+            f"the condition has grown to {expression.size:,} conditions, and the most is {MAX_SIZE:,}. Is it joined "
+            "with itself in a loop? Many values of one column are one condition: col(...).isin(values).",
+            column="",
+            nearest=(),
+        )
+    return expression
+
+
+def _joined_parts(expression: Expression) -> list[Expression]:
+    """The conditions that a joined one is made of, what was joined alike made flat; none if it is put together."""
+    if not isinstance(expression.content, _Joined):
+        return []
+    kind, parts, todo = expression.content.kind, list[Expression](), [expression]
+    while todo:
+        one = todo.pop()
+        if isinstance(one.content, _Joined) and one.content.kind is kind:
+            todo += [one.content.right, one.content.left]
+        else:
+            parts.append(one)
+    return parts
+
+
+def _flat(expression: Expression, parts: list[Node]) -> Node:
+    """The node of an expression, by those of its parts."""
+    content = expression.content
+    if not isinstance(content, _Joined):
+        return content
+    kind = content.kind
+    nested = (part.operands if isinstance(part, kind) else (part,) for part in parts)
+    return kind(tuple(chain.from_iterable(nested)))
 
 
 def _column(term: Term) -> Ref:

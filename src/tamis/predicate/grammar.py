@@ -16,15 +16,24 @@ from dataclasses import dataclass, field
 from sqlglot.tokenizer_core import TokenType as Kind
 
 from tamis.errors import ParseError
-from tamis.predicate.nodes import And, Call, IsNull, Node, Not, Opaque, Or, Ref, Truth
+from tamis.predicate.nodes import (
+    MAX_NESTING,
+    And,
+    Call,
+    IsNull,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    Ref,
+    Truth,
+    operands_of,
+)
 from tamis.predicate.operands import Operands
 from tamis.predicate.predicates import Predicates
 from tamis.predicate.tokens import Words, read
 
-__all__ = ["MAX_NESTING", "condition"]
-
-MAX_NESTING = 100
-"""Most levels of AND in OR in NOT, once made flat: nobody writes more, and whoever walks the nodes recurses."""
+__all__ = ["condition"]
 
 _STATEMENTS = {"SELECT", "WITH", "INSERT", "DELETE", "UPDATE", "MERGE"}
 _QUERY = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.VALUES}
@@ -74,7 +83,7 @@ def condition(text: str) -> Node:
     except RecursionError:
         raise words.error(0, "an expression in it is nested too deeply", "Take it apart.") from None
     if _depth(node) > MAX_NESTING:
-        what = f"it nests AND, OR and NOT more than {MAX_NESTING} deep"
+        what = f"it nests AND, OR, NOT and IS more than {MAX_NESTING:,} deep"
         raise words.error(0, what, "Write it flatter: ANDs of ANDs, and ORs of ORs, need no brackets.")
     return node
 
@@ -196,12 +205,5 @@ def _depth(root: Node) -> int:
     deepest, level = 0, [root]
     while level:
         deepest += 1
-        below: list[Node] = []
-        for node in level:
-            match node:
-                case And(operands=operands) | Or(operands=operands):
-                    below.extend(operands)
-                case Not(operand=operand) | Truth(operand=operand):
-                    below.append(operand)
-        level = below
+        level = [operand for node in level for operand in operands_of(node)]
     return deepest

@@ -37,7 +37,10 @@ from tamis.predicate.nodes import (
 from tamis.predicate.schema import quote_name
 from tamis.predicate.type_names import NAMES
 
-__all__ = ["brief", "render"]
+__all__ = ["MAX_TEXT", "brief", "render", "shortened"]
+
+MAX_TEXT = 2000
+"""Longest text of a condition for people; of a generated one of thousands of parts the beginning is shown."""
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _SUFFIXES: Final = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
@@ -58,6 +61,8 @@ _KEYWORDS: Final = frozenset(
 )
 """Names that are quoted since, bare, they may be read as something else."""
 
+_Piece = str | Node | Term | Literal
+
 
 def render(node: Node | Term | Literal) -> str:
     r"""The SQL text of a node, a term or a literal, complete.
@@ -77,70 +82,93 @@ def brief(node: Node | Term | Literal, limit: int = 8) -> str:
     return _text(node, limit)
 
 
+def shortened(text: str, limit: int = MAX_TEXT) -> str:
+    """The text, or its beginning and how long it is.
+
+    >>> shortened("id IN (1, 2, 3)", limit=9)
+    'id IN (1,… (15 characters)'
+    """
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+
+
 def _text(node: Node | Term | Literal, limit: int | None) -> str:
+    """The pieces in their order, put together once: neither depth nor length costs more than what is written."""
+    written: list[str] = []
+    todo: list[_Piece] = [node]
+    while todo:
+        piece = todo.pop()
+        if isinstance(piece, str):
+            written.append(piece)
+        else:
+            todo.extend(reversed(_pieces(piece, limit)))
+    return "".join(written)
+
+
+def _pieces(node: Node | Term | Literal, limit: int | None) -> list[_Piece]:
+    """A node as text and the nodes that stand between."""
     match node:
         case Literal():
-            return _literal(node)
+            return [_literal(node)]
         case Ref(path=path):
-            return ".".join(_name(part) for part in path)
+            return [".".join(_name(part) for part in path)]
         case Call():
-            return _call(node, limit)
+            return _call(node)
         case Constant(value=value):
-            return "NULL" if value is None else str(value).lower()
+            return ["NULL" if value is None else str(value).lower()]
         case And(operands=operands):
-            return " AND ".join(_grouped(operand, limit, Or, Opaque) for operand in operands)
+            return _joined(operands, " AND ", Or, Opaque)
         case Or(operands=operands):
-            return " OR ".join(_grouped(operand, limit, Opaque) for operand in operands)
+            return _joined(operands, " OR ", Opaque)
+        case Not(operand=In() | IsNull() | Like() | Truth() as operand):
+            return _predicate(operand, limit, "NOT ")
+        case Not(operand=Ref() | Call() | StartsWith() | Constant() as operand):
+            return ["NOT ", operand]
         case Not(operand=operand):
-            return _negated(operand, limit)
+            return ["NOT (", operand, ")"]
         case Opaque(sql=sql):
-            return sql
+            return [sql]
         case _:
             return _predicate(node, limit)
 
 
-def _predicate(node: Node, limit: int | None, negation: str = "") -> str:
+def _predicate(node: Node, limit: int | None, negation: str = "") -> list[_Piece]:
     """A predicate, with "NOT " at the place where SQL has it."""
     match node:
         case Compare(operator=operator, term=term, literal=literal):
-            return f"{_text(term, limit)} {operator} {_literal(literal)}"
+            return [term, f" {operator} {_literal(literal)}"]
         case In(term=term, literals=literals):
-            return f"{_text(term, limit)} {negation}IN ({_listed(literals, limit)})"
+            return [term, f" {negation}IN ({_listed(literals, limit)})"]
         case IsNull(term=term):
-            return f"{_text(term, limit)} IS {negation}NULL"
+            return [term, f" IS {negation}NULL"]
         case Like(term=term, pattern=pattern, escape=escape):
             tail = "" if escape == "\\" else f" ESCAPE {_string(escape)}"
-            return f"{_text(term, limit)} {negation}LIKE {_string(pattern)}{tail}"
+            return [term, f" {negation}LIKE {_string(pattern)}{tail}"]
         case StartsWith(term=term, prefix=prefix):
-            return f"startswith({_text(term, limit)}, {_literal(prefix)})"
+            return ["startswith(", term, f", {_literal(prefix)})"]
         case Truth(operand=operand, value=value):
             word = "UNKNOWN" if value is None else str(value).upper()
-            shown = _text(operand, limit)
-            return f"{shown if isinstance(operand, Ref) else f'({shown})'} IS {negation}{word}"
+            shown: list[_Piece] = [operand] if isinstance(operand, Ref) else ["(", operand, ")"]
+            return [*shown, f" IS {negation}{word}"]
     raise TypeError(f"{node!r} is no predicate")
 
 
-def _negated(operand: Node, limit: int | None) -> str:
-    if isinstance(operand, In | IsNull | Like | Truth):
-        return _predicate(operand, limit, "NOT ")
-    shown = _text(operand, limit)
-    return f"NOT {shown}" if isinstance(operand, Ref | Call | StartsWith | Constant) else f"NOT ({shown})"
+def _joined(operands: Sequence[Node], word: str, *grouped: type) -> list[_Piece]:
+    """The operands with a word between them, those of some kinds in brackets."""
+    pieces: list[_Piece] = []
+    for operand in operands:
+        pieces += [word, "(", operand, ")"] if isinstance(operand, grouped) else [word, operand]
+    return pieces[1:]
 
 
-def _grouped(node: Node, limit: int | None, *kinds: type) -> str:
-    return f"({_text(node, limit)})" if isinstance(node, kinds) else _text(node, limit)
-
-
-def _call(call: Call, limit: int | None) -> str:
-    inside = _text(call.term, limit)
+def _call(call: Call) -> list[_Piece]:
     match call.function:
         case "date_trunc":
-            return f"date_trunc({_string(str(call.argument))}, {inside})"
+            return [f"date_trunc({_string(str(call.argument))}, ", call.term, ")"]
         case "trunc":
-            return f"trunc({inside}, {_string(str(call.argument))})"
+            return ["trunc(", call.term, f", {_string(str(call.argument))})"]
         case "left":
-            return f"left({inside}, {call.argument})"
-    return f"{call.function}({inside})"
+            return ["left(", call.term, f", {call.argument})"]
+    return [f"{call.function}(", call.term, ")"]
 
 
 def _listed(literals: Sequence[Literal], limit: int | None) -> str:

@@ -7,53 +7,88 @@ Law: the result accepts the same rows. `a > 5 AND a < 3` becomes the empty set a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear
+from tamis.predicate.render import MAX_TEXT, shortened
 from tamis.predicate.schema import ColumnId
 from tamis.predicate.values import ValueSet
+from tamis.predicate.walk import bottom_up
 
-__all__ = ["all_of", "any_of", "complement"]
+__all__ = ["MAX_LEVELS", "all_of", "any_of", "complement", "constant", "trimmed"]
 
-MAX_TEXT = 2000
-"""Longest text of a joined condition; a generated predicate of thousands of parts is abbreviated."""
+MAX_LEVELS = 100
+"""Most levels of a bound condition that are judged: whoever judges recurses. What lies deeper is left to Spark."""
+
+_Merge = Callable[[Sequence[ValueSet]], ValueSet]
 
 
 def all_of(operands: Sequence[Bound]) -> Bound:
     """Every operand holds. A part that never holds decides alone; parts that always hold go."""
-    return _join(operands, AllOf, ValueSet.intersect, " AND ", decisive=False)
+    return _join(operands, AllOf, ValueSet.intersection_of, " AND ", decisive=False)
 
 
 def any_of(operands: Sequence[Bound]) -> Bound:
     """At least one operand holds. A part that always holds decides alone; parts that never hold go."""
-    return _join(operands, AnyOf, ValueSet.union, " OR ", decisive=True)
+    return _join(operands, AnyOf, ValueSet.union_of, " OR ", decisive=True)
 
 
-def complement(node: Bound) -> Bound:
+def complement(root: Bound) -> Bound:
     """All rows that are not in the node's set: NULL changes sides too."""
+    return bottom_up(root, _operands, _complement)
+
+
+def _operands(node: Bound) -> tuple[Bound, ...]:
+    return node.operands if isinstance(node, (AllOf, AnyOf)) else ()
+
+
+def _complement(node: Bound, operands: list[Bound]) -> Bound:
+    text = shortened(f"({node.text}) IS NOT TRUE")
     match node:
-        case Leaf(column=column, outer=outer, inner=inner, text=text):
-            return all_of([Leaf(column, inner.complement(), outer.complement(), f"({text}) IS NOT TRUE")])
-        case Unclear(text=text, columns=columns, why=why):
-            return Unclear(f"({text}) IS NOT TRUE", columns, why)
-        case Known(value=value, text=text):
-            return Known(not value, f"({text}) IS NOT TRUE")
-        case AllOf(operands=operands):
-            return any_of([complement(operand) for operand in operands])
-        case AnyOf(operands=operands):
-            return all_of([complement(operand) for operand in operands])
+        case Leaf(column=column, outer=outer, inner=inner):
+            outside = inner.complement()
+            return constant(Leaf(column, outside, outside if inner is outer else outer.complement(), text))
+        case Unclear(columns=columns, why=why):
+            return Unclear(text, columns, why)
+        case Known(value=value):
+            return Known(not value, text)
+        case AllOf():
+            return any_of(operands)
+        case AnyOf():
+            return all_of(operands)
+
+
+def trimmed(root: Bound) -> Bound:
+    """The same condition with at most MAX_LEVELS levels: what lies deeper may hold, and never surely does."""
+    if not isinstance(root, (AllOf, AnyOf)) or root.height <= MAX_LEVELS:
+        return root
+
+    def below(item: tuple[Bound, int]) -> list[tuple[Bound, int]]:
+        node, level = item
+        return [(operand, level + 1) for operand in _operands(node)] if level < MAX_LEVELS else []
+
+    def cut(item: tuple[Bound, int], operands: list[Bound]) -> Bound:
+        node, level = item
+        if not isinstance(node, (AllOf, AnyOf)):
+            return node
+        if level == MAX_LEVELS:
+            return Unclear(node.text, node.columns, f"nested deeper than {MAX_LEVELS} levels")
+        return type(node)(tuple(operands), node.text)
+
+    start: tuple[Bound, int] = (root, 0)
+    return bottom_up(start, below, cut, key=lambda item: (id(item[0]), item[1]))
 
 
 def _join(
     operands: Sequence[Bound],
     kind: type[AllOf | AnyOf],
-    merge: Callable[[ValueSet, ValueSet], ValueSet],
+    merge: _Merge,
     word: str,
     *,
     decisive: bool,
 ) -> Bound:
     flat = [part for operand in operands for part in (operand.operands if isinstance(operand, kind) else (operand,))]
-    parts = [_constant(part) for part in _merge_columns(flat, merge, word)]
+    flat = list({id(part): part for part in flat}.values())  # what stands there twice says no more than once
+    parts = [constant(part) for part in _merge_columns(flat, merge, word)]
     for part in parts:
         if isinstance(part, Known) and part.value is decisive:
             return part
@@ -65,7 +100,7 @@ def _join(
     return parts[0] if parts else Known(not decisive)
 
 
-def _merge_columns(parts: list[Bound], merge: Callable[[ValueSet, ValueSet], ValueSet], word: str) -> list[Bound]:
+def _merge_columns(parts: list[Bound], merge: _Merge, word: str) -> list[Bound]:
     """Leaves of one column as one leaf, at the place of the first."""
     by_column: dict[ColumnId, list[Leaf]] = {}
     for part in parts:
@@ -80,24 +115,17 @@ def _merge_columns(parts: list[Bound], merge: Callable[[ValueSet, ValueSet], Val
     return merged
 
 
-def _merged(leaves: list[Leaf], merge: Callable[[ValueSet, ValueSet], ValueSet], word: str) -> Leaf:
+def _merged(leaves: list[Leaf], merge: _Merge, word: str) -> Leaf:
     if len(leaves) == 1:
         return leaves[0]
-    outer = _halves([leaf.outer for leaf in leaves], merge)
-    inner = _halves([leaf.inner for leaf in leaves], merge)
+    outer = merge([leaf.outer for leaf in leaves])
+    exact = all(leaf.inner is leaf.outer for leaf in leaves)
+    inner = outer if exact else merge([leaf.inner for leaf in leaves])
     text = _joined([leaf.text for leaf in leaves], word)
     return Leaf(leaves[0].column, outer, outer if outer == inner else inner, text)
 
 
-def _halves(sets: list[ValueSet], merge: Callable[[ValueSet, ValueSet], ValueSet]) -> ValueSet:
-    """Merge neighbours first, so that thousands of sets cost n log n."""
-    while len(sets) > 1:
-        last = sets[-1:] if len(sets) % 2 else []
-        sets = [reduce(merge, pair) for pair in zip(sets[0:-1:2], sets[1::2], strict=True)] + last
-    return sets[0]
-
-
-def _constant(part: Bound) -> Bound:
+def constant(part: Bound) -> Bound:
     """A leaf that accepts nothing, or surely everything, is a constant."""
     if isinstance(part, Leaf):
         if part.outer.is_empty:
@@ -111,6 +139,11 @@ def _grouped(part: Bound) -> str:
     return f"({part.text})" if isinstance(part, (AllOf, AnyOf)) else part.text
 
 
-def _joined(texts: list[str], word: str) -> str:
-    text = word.join(texts)
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} … ({len(texts)} parts)"
+def _joined(texts: Sequence[str], word: str) -> str:
+    """The texts in one; of thousands, those that are shown."""
+    room, shown = MAX_TEXT + 1, 0
+    while shown < len(texts) and room > 0:
+        room -= len(texts[shown]) + len(word)
+        shown += 1
+    text = word.join(texts[:shown])
+    return text if shown == len(texts) and len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} … ({len(texts)} parts)"

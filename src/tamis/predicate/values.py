@@ -13,7 +13,7 @@ are all the same thing, closed under complement, union and intersection:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,6 +153,16 @@ class ValueSet:
         """What is a member of both."""
         return self._combine(other, np.logical_and)
 
+    @classmethod
+    def union_of(cls, sets: Sequence[ValueSet]) -> ValueSet:
+        """What is a member of any of them; nothing if there are none."""
+        return _swept(sets, 1) if sets else cls.nothing()
+
+    @classmethod
+    def intersection_of(cls, sets: Sequence[ValueSet]) -> ValueSet:
+        """What is a member of all of them; everything if there are none."""
+        return _swept(sets, len(sets)) if sets else cls.everything()
+
     def clip(self, span: KeySpan) -> ValueSet:
         """The same set for keys within span: cuts outside it go, so that `tinyint < 1000` is "not null"."""
         if not len(self.cuts):
@@ -182,7 +192,7 @@ class ValueSet:
     # -- comparing -------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        return (
+        return self is other or (
             isinstance(other, ValueSet)
             and self.nulls == other.nulls
             and self.inside_first == other.inside_first
@@ -192,6 +202,33 @@ class ValueSet:
 
     def __hash__(self) -> int:
         return hash((tuple(self.cuts.tolist()), self.inside_first, self.nulls))
+
+
+def _swept(sets: Sequence[ValueSet], least: int) -> ValueSet:
+    """What is a member of at least so many of the sets, in one pass over all their cuts.
+
+    From left to right, every cut of a set adds one to the number of sets that the values are in, or takes one off.
+    """
+    nulls = sum(one.nulls for one in sets) >= least
+    within = sum(one.inside_first for one in sets)
+    cut = [one for one in sets if len(one.cuts)]
+    if not cut:
+        return ValueSet(np.empty(0, np.int64), within >= least, nulls)
+    cuts = np.concatenate([one.cuts for one in cut])
+    steps = np.concatenate([_steps(one) for one in cut])
+    order = np.argsort(cuts, kind="stable")
+    cuts = cuts[order]
+    last = np.append(np.asarray(cuts[1:] != cuts[:-1], np.bool_), True)
+    after = (within + np.cumsum(steps[order]))[last] >= least
+    changes = after != np.concatenate([[within >= least], after[:-1]])
+    return ValueSet(cuts[last][changes], within >= least, nulls)
+
+
+def _steps(one: ValueSet) -> npt.NDArray[np.int64]:
+    """Of each cut, 1 if the values after it are inside, -1 if they are outside."""
+    steps = np.ones(len(one.cuts), np.int64)
+    steps[0 if one.inside_first else 1 :: 2] = -1
+    return steps
 
 
 def _byte_points(bounds: list[bytes], limit: int) -> Cuts | None:

@@ -37,8 +37,6 @@ MAX_HASHED = 1_000_000
 """Most values of one set to hash into buckets. Hashing them takes about as long as reading a small manifest."""
 MAX_EXPANDED = 1000
 """Most values of a plain range to hash: beyond it nearly every bucket is hit."""
-LAST = 1 << 40
-"""The cost of a part that drops nothing: it comes after every part that may."""
 FOUR_BYTES = 0xF0
 """First byte of a character beyond 16 bits. Iceberg up to 0.13 hashed such text wrongly: it may lie in any bucket."""
 
@@ -102,7 +100,7 @@ def in_turn(parts: Sequence[Bound], facts: Facts) -> Iterator[Turn]:
     """
     rows: npt.NDArray[np.int64] | None = None
     left = np.ones(facts.count, np.bool_)
-    for place in sorted(range(len(parts)), key=lambda place: _cost(parts[place])):
+    for place in sorted(range(len(parts)), key=lambda place: parts[place].cost):
         part = parts[place]
         if rows is None:
             found = judge(part, facts)
@@ -115,19 +113,6 @@ def in_turn(parts: Sequence[Bound], facts: Facts) -> Iterator[Turn]:
         if left.sum() * 2 < len(left):
             rows = np.flatnonzero(left) if rows is None else rows[left]
             left = np.ones(len(rows), np.bool_)
-
-
-def _cost(part: Bound) -> int:
-    """How many cuts there are to compare with."""
-    match part:
-        case Leaf(outer=outer, inner=inner):
-            return len(outer.cuts) + (0 if inner is outer else len(inner.cuts))
-        case AllOf(operands=operands) | AnyOf(operands=operands):
-            return sum(map(_cost, operands))
-        case Unclear():
-            return LAST
-        case Known():
-            return 0
 
 
 def may_hold(accepted: ValueSet, column: Column, domain: Domain) -> Mask:

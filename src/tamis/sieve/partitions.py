@@ -124,6 +124,8 @@ class MultiSpecPartitionFilter:
         self._errors: set[PartitionKey] = set()
         self._open: set[PartitionKey] = set()
         self.notes = Notes()
+        for text in predicate.notes:
+            self.notes.add(text)
         for spec_id, reason in sorted(self._unevaluable.items()):
             self.notes.add(f"spec {spec_id} cannot be evaluated, its files are kept: {reason}")
 
