@@ -9,21 +9,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tamis.errors import TamisError
     from tamis.predicate.build import col
     from tamis.sieve.partitions import FilterStats, PartitionKey
     from tamis.sieve.plan import PlanStats, ScanPlan
     from tamis.sieve.runtime import RuntimeFilter
-    from tamis.table import Table, open
+    from tamis.table import JoinPlan, Table, TablePlan, open
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "FilterStats",
+    "JoinPlan",
     "PartitionKey",
     "PlanStats",
     "RuntimeFilter",
     "ScanPlan",
     "Table",
+    "TablePlan",
+    "TamisError",
     "__version__",
     "col",
     "open",
@@ -36,6 +40,9 @@ _HOMES = {
     "RuntimeFilter": "tamis.sieve.runtime",
     "ScanPlan": "tamis.sieve.plan",
     "Table": "tamis.table",
+    "TablePlan": "tamis.table",
+    "JoinPlan": "tamis.table",
+    "TamisError": "tamis.errors",
     "open": "tamis.table",
     "col": "tamis.predicate.build",
 }
@@ -43,10 +50,12 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """The public name, from the module where it lives."""
+    if name == "errors":
+        return import_module("tamis.errors")
     if name not in _HOMES:
         raise AttributeError(f"module 'tamis' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "errors"])

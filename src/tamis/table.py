@@ -10,12 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
+from tamis.arguments import (
+    check_dataframe,
+    check_executors,
+    check_filters,
+    check_names,
+    check_session,
+    check_type,
+    condition,
+    kind,
+)
+from tamis.explain.brief import page_part, plan_line
 from tamis.formats import At, FormatTable, open_table
 from tamis.formats.iceberg.inspection import Inspection
 from tamis.predicate.bind import bind
 from tamis.predicate.build import Expression
-from tamis.predicate.nodes import Constant, Node
 from tamis.predicate.schema import Schema
+from tamis.predicate.type_names import type_name
+from tamis.printable import printable
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.plan import ScanPlan
 from tamis.sieve.runtime import RuntimeFilter
@@ -31,11 +43,14 @@ DEFAULT_ZONE = "UTC"
 """The time zone of a plan that names no session."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TablePlan(ScanPlan):
     """A plan that knows its table, and so can be run."""
 
     source: FormatTable
+
+    def __repr__(self) -> str:
+        return f"<tamis plan of {printable(self.source.name)}: {plan_line(self)}>"
 
     def read(
         self, spark: SparkSession, *, columns: Sequence[str] | None = None, metadata_columns: Sequence[str] = ()
@@ -46,6 +61,9 @@ class TablePlan(ScanPlan):
         `_file`, `_pos`, `_spec_id` and `_partition`. The plan's files are fixed: what happens to the table later does
         not change what is read.
         """
+        check_session(spark)
+        check_names("columns", columns)
+        check_names("metadata_columns", metadata_columns)
         from tamis.spark.read import read_plan
 
         return read_plan(self, self.source, spark, columns=columns, metadata_columns=metadata_columns)
@@ -62,7 +80,7 @@ class JoinOptions(TypedDict, total=False):
     """Whether the other side is materialised, by default True: else it must be known not to change."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JoinPlan:
     """A plan of the table's side of a join, and the other side, pinned if its keys were collected."""
 
@@ -71,6 +89,12 @@ class JoinPlan:
     on: Join
     keys: RuntimeFilter | None
     """None if keys could not prune: a note of the plan says why."""
+
+    def __repr__(self) -> str:
+        return f"<tamis {self.on.how} join of {printable(self.plan.source.name)}: {plan_line(self.plan)}>"
+
+    def _repr_html_(self) -> str:
+        return page_part(self.explain())
 
     def explain(self, form: Literal["text", "json"] = "text", *, timing: bool = False) -> str:
         """The funnel of the table's side: what its WHERE and the keys removed."""
@@ -85,11 +109,27 @@ class JoinPlan:
         return joined(self.plan.read(self.other.sparkSession, columns=columns), self.other, self.on)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """One state of a table, opened: later changes of the table do not change it."""
+    """One state of a table, opened: later changes of the table do not change it.
+
+    It can be pickled. Credentials are left out: where it is unpickled, the environment's are used.
+    """
 
     source: FormatTable
+
+    def __repr__(self) -> str:
+        return f"<tamis table {printable(self.name)}: {self.format}, {self._state}>"
+
+    def _repr_html_(self) -> str:
+        columns = "\n".join(
+            f"  {column.name} {type_name(column.type)}" for column in self.schema.columns if not column.nested
+        )
+        return page_part(f"{self.name}\n{self.format}, {self._state}\n{columns}")
+
+    @property
+    def _state(self) -> str:
+        return "no snapshot yet" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
 
     @property
     def name(self) -> str:
@@ -135,13 +175,20 @@ class Table:
         kept and counted, or with strict=True an UnevaluableError. progress is told how many of how many files have
         come in. With spark, a table of very much metadata is planned on the executors: see executors.
         """
+        schema = self.schema
+        node, sql = condition(where, schema)
+        check_filters(runtime_filters)
+        check_executors(executors)
+        for name, value in (("case_sensitive", case_sensitive), ("strict", strict)):
+            check_type(name, value, bool, expected="True or False")
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is {kind(progress)}: give a function of two numbers.")
+        check_type("time_zone", time_zone, str, type(None), expected="the name of a time zone, such as 'UTC'")
         if spark is not None:
+            check_session(spark)
             from tamis.spark.session import session_zone
 
             time_zone = time_zone or session_zone(spark)
-        sql = where if isinstance(where, str) else None
-        node = where.node if isinstance(where, Expression) else _parsed(sql)
-        schema = self.schema
         zone = time_zone or DEFAULT_ZONE
         predicate = bind(node, schema, case_sensitive=case_sensitive, time_zone=zone, sql=sql)
         filters = tuple(keys.bind(schema, case_sensitive=case_sensitive) for keys in runtime_filters)
@@ -157,6 +204,14 @@ class Table:
         executors: Literal["auto", "always", "never"],
     ) -> ScanPlan:
         if spark is None:
+            if executors == "always":
+                from tamis.spark.errors import ExecutorError
+
+                raise ExecutorError(
+                    "cannot plan on executors without a session: give spark=..., or leave executors='always' out.",
+                    needs="a SparkSession",
+                    reason="no session",
+                )
             return self.source.sift(sieve, progress)
         from tamis.spark.planning import sift_with
 
@@ -203,6 +258,10 @@ class Table:
 
         runtime_filters are further ones, from the sides of other joins that will follow. They must be sound there.
         """
+        check_dataframe("other", other)
+        check_type("how", how, str, expected="a kind of join, such as 'inner'")
+        check_type("null_safe", null_safe, bool, expected="True or False")
+        check_filters(runtime_filters)
         from tamis.spark.join import Join, KeyOptions, join_keys
         from tamis.spark.session import is_case_sensitive
 
@@ -231,14 +290,6 @@ class Table:
     def inspect(self, progress: Callable[[int, int], None] | None = None) -> Inspection:
         """What the table is made of: specs, files, rows, bytes, deletes and small files, from metadata alone."""
         return self.source.inspect(progress)
-
-
-def _parsed(sql: str | None) -> Node:
-    if sql is None:
-        return Constant(value=True)
-    from tamis.predicate.parse import parse
-
-    return parse(sql)
 
 
 def open(

@@ -22,7 +22,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     room: frozenset(ORDER[place + 1 :]) | {"errors", "printable"} for place, room in enumerate(ORDER)
 }
 ALLOWED["cli"] |= {"explain", ""}
-ALLOWED["table"] |= {"explain"}
+ALLOWED["table"] |= {"explain", "arguments"}
+ALLOWED["arguments"] = frozenset({"formats", "sieve", "predicate", "errors", "printable"})
 ALLOWED["explain"] = frozenset({"sieve", "errors", "printable"})
 ALLOWED["errors"] = frozenset({"printable"})
 ALLOWED["printable"] = frozenset()
@@ -60,9 +61,11 @@ IMPURE = ENGINES | OUTSIDE
 LAZY: dict[tuple[str, str], str] = {
     ("table.py", "tamis.spark"): "a job was told to run: only then is there a need for Spark",
     ("spark/deletes.py", "tamis.spark.vectors"): "code for executors, which only very many deletes need",
-    ("table.py", "tamis.predicate.parse"): "a third of a second for the SQL parser, if there is any SQL",
+    ("arguments.py", "tamis.predicate.parse"): "a third of a second for the SQL parser, if there is any SQL",
+    ("arguments.py", "tamis.formats"): "an expression of PyIceberg: only then is there a need for its converter",
     ("sieve/runtime.py", "tamis.spark.keys"): "a filter made of a DataFrame: only then is there a need for Spark",
     ("sieve/plan.py", "tamis.explain"): "a plan explains itself, and explain/ is built on plans",
+    ("sieve/plan.py", "polars"): "an optional library, which only its users have",
     ("cli/*.py", "*"): "a command loads what it needs when it runs: --version and --help answer at once",
     ("formats/*.py", "datafusion"): "more than a second that only reading Avro metadata needs",
     ("formats/*.py", "pyiceberg"): "an optional extra: missing, its error names the cure",

@@ -14,6 +14,7 @@ from typing import Protocol
 from tamis.formats.errors import NoSuchTableError, UnsupportedFormatError, shown
 from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.catalogs import fetch_through, file_io, find_table
+from tamis.formats.iceberg.conditions import converted
 from tamis.formats.iceberg.inspection import Inspection
 from tamis.formats.iceberg.locate import is_table_folder, local_path
 from tamis.formats.iceberg.metadata import TableMetadata, parse_metadata
@@ -22,12 +23,18 @@ from tamis.formats.iceberg.reading import Fetch, fetch_local
 from tamis.formats.iceberg.table import IcebergTable
 from tamis.formats.scan import Scan
 from tamis.formats.spread import Spread
+from tamis.predicate.nodes import Node
 from tamis.predicate.schema import Schema
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.plan import ScanPlan
 
-__all__ = ["At", "FormatTable", "open_table"]
+__all__ = ["At", "FormatTable", "converted_condition", "open_table"]
+
+
+def converted_condition(expression: object, schema: Schema) -> Node:
+    """A condition that is written in another library's expressions: PyIceberg's."""
+    return converted(expression, schema)
 
 
 class FormatTable(Protocol):

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.errors import MissingDependency
 from tamis.sieve.filterstats import RuntimeFilterStats
 from tamis.sieve.kept import KeptBecause, NotUsed
 from tamis.sieve.order import Mask
@@ -125,7 +126,7 @@ class PlanStats:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScanPlan:
     """Which files a scan has to read, and why."""
 
@@ -133,6 +134,35 @@ class ScanPlan:
     outcomes: tuple[Outcome, ...]
     stats: PlanStats
     layer_names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        from tamis.explain.brief import plan_line
+
+        return f"<tamis plan: {plan_line(self)}>"
+
+    def _repr_html_(self) -> str:
+        """The explanation, for a notebook."""
+        from tamis.explain.brief import page_part
+
+        return page_part(self.explain())
+
+    def to_arrow(self) -> pa.Table:
+        """The files to read, as plan.files."""
+        return self.files
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is not loaded for its types
+        """The files to read, as a DataFrame of pandas."""
+        return self.files.to_pandas()
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - as to_pandas
+        """The files to read, as a DataFrame of Polars."""
+        try:
+            from polars import from_arrow
+        except ImportError as error:
+            raise MissingDependency(
+                "a plan as a DataFrame of Polars needs 'polars': pip install polars", package="polars", extra=""
+            ) from error
+        return from_arrow(self.files)
 
     @property
     def files(self) -> pa.Table:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.values import ValueSet
+from tamis.printable import printable
 from tamis.sieve.bloom import Bloom
 from tamis.sieve.domain import Facts
 from tamis.sieve.joinbloom import JoinBloom
@@ -64,7 +65,7 @@ class _JoinRanges:
     ranges: tuple[JoinRange, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RuntimeFilter:
     """The keys of a join's build side, by the names of the columns that they are compared with.
 
@@ -80,6 +81,9 @@ class RuntimeFilter:
     """How the keys were collected; None if they were given."""
     dataframe: Any = None
     """The build side that they were collected from, pinned: join with this one. None if they were given."""
+
+    def __repr__(self) -> str:
+        return f"<tamis runtime filter: {printable(self.text)}>"
 
     @classmethod
     def of(

@@ -1,0 +1,121 @@
+"""What callers hand in, checked at the front door.
+
+Law: an argument of a wrong type is a TypeError that says what to write, before any file is read; it is never taken
+for "no condition". Objects of PySpark are known by their class's name, so that nothing here loads PySpark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tamis.predicate.build import Expression
+from tamis.predicate.nodes import Constant, Node
+from tamis.predicate.schema import Schema
+from tamis.sieve.runtime import RuntimeFilter
+
+__all__ = [
+    "check_dataframe",
+    "check_executors",
+    "check_filters",
+    "check_names",
+    "check_session",
+    "check_type",
+    "condition",
+    "kind",
+]
+
+EXECUTORS: Final = ("auto", "always", "never")
+_HOW_TO: Final = 'Write it as SQL text, "id = 1", or build it with tamis.col: tamis.col("id") == 1.'
+
+
+def condition(where: object, schema: Schema) -> tuple[Node, str | None]:
+    """The condition as nodes, and its text if it was written as SQL; TypeError for what is not a condition."""
+    if where is None:
+        return Constant(value=True), None
+    if isinstance(where, str):
+        from tamis.predicate.parse import parse
+
+        return parse(where), where
+    if isinstance(where, Expression):
+        return where.node, None
+    if _is_a(where, "BooleanExpression", "pyiceberg."):
+        from tamis.formats import converted_condition
+
+        return converted_condition(where, schema), None
+    if _is_a(where, "Column", "pyspark."):
+        raise TypeError(f"where is a PySpark Column, which only Spark can read. {_HOW_TO}")
+    if isinstance(where, bool):
+        raise TypeError(f"where is {where!r}, not a condition. Leave it out for all rows, or write 'false' for none.")
+    raise TypeError(f"where is {kind(where)}, not a condition. {_HOW_TO}")
+
+
+def check_type(name: str, value: object, *types: type, expected: str) -> None:
+    """TypeError unless value is of one of the types. A bool is no number here."""
+    if isinstance(value, types) and not (isinstance(value, bool) and bool not in types):
+        return
+    raise TypeError(f"{name} is {kind(value)}: give {expected}.")
+
+
+def check_session(spark: object) -> None:
+    """TypeError unless spark is a SparkSession, classic or Connect."""
+    if not _is_a(spark, "SparkSession", "pyspark.", "databricks."):
+        raise TypeError(
+            f"spark is {kind(spark)}: give a SparkSession, such as SparkSession.builder.getOrCreate() returns."
+        )
+
+
+def check_dataframe(name: str, frame: object) -> None:
+    """TypeError unless frame is a DataFrame of Spark."""
+    if _is_a(frame, "DataFrame", "pyspark.", "databricks."):
+        return
+    cure = "give a DataFrame of Spark"
+    if _is_a(frame, "DataFrame", "pandas."):
+        cure += ": spark.createDataFrame(frame)"
+    elif _is_a(frame, "Table", "pyarrow.") or _is_a(frame, "DataFrame", "polars."):
+        cure += ": spark.createDataFrame(frame.to_pandas())"
+    raise TypeError(f"{name} is {kind(frame)}: {cure}.")
+
+
+def check_executors(value: object) -> None:
+    """ValueError, or TypeError, unless value says where to plan."""
+    check_type("executors", value, str, expected=f"one of {', '.join(map(repr, EXECUTORS))}")
+    if value not in EXECUTORS:
+        raise ValueError(f"executors is {value!r}: give one of {', '.join(map(repr, EXECUTORS))}.")
+
+
+def check_filters(filters: object) -> None:
+    """TypeError unless filters are runtime filters, in a list or tuple."""
+    if isinstance(filters, RuntimeFilter):
+        raise TypeError("runtime_filters is one RuntimeFilter: give a list, runtime_filters=[keys].")
+    check_type("runtime_filters", filters, list, tuple, expected="a list of RuntimeFilter")
+    for keys in filters:  # type: ignore[attr-defined] # a list or tuple by now
+        check_type("a member of runtime_filters", keys, RuntimeFilter, expected="a RuntimeFilter")
+
+
+def check_names(name: str, names: object) -> None:
+    """TypeError unless names is None, a name, or several."""
+    if names is None or isinstance(names, str):
+        return
+    if isinstance(names, Mapping) or not isinstance(names, Sequence):
+        raise TypeError(f"{name} is {kind(names)}: give a list of column names.")
+    for one in names:
+        check_type(f"a member of {name}", one, str, expected="a column's name")
+
+
+def kind(value: object) -> str:
+    """What a value is, in words.
+
+    >>> kind(None), kind([1]), kind(1.5)
+    ('None', 'a list', 'a float')
+    """
+    if value is None:
+        return "None"
+    of = type(value)
+    name = of.__qualname__ if of.__module__ == "builtins" else f"{of.__module__}.{of.__qualname__}"
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _is_a(value: Any, name: str, *packages: str) -> bool:  # noqa: ANN401 - anything at all
+    """Whether value's class, or one that it is derived from, has this name in one of the packages."""
+    return any(of.__name__ == name and of.__module__.startswith(packages) for of in type(value).__mro__)
