@@ -17,6 +17,7 @@ __all__ = [
     "ForkedProcessError",
     "NoSuchSnapshotError",
     "NoSuchTableError",
+    "SettingError",
     "UnreadableMetadataError",
     "UnsupportedFormatError",
     "shown",
@@ -150,3 +151,10 @@ class ForkedProcessError(TamisError):
 
     pid: int
     reason: str
+
+
+class SettingError(TamisError):
+    """An environment variable has a value that cannot be used."""
+
+    variable: str
+    value: str

@@ -1,4 +1,4 @@
-"""Avro container files: the header and the blocks, checked byte by byte; their records are decoded elsewhere.
+"""Avro container files: the header and the blocks' frames, checked byte by byte; records are decoded elsewhere.
 
 A file is walked from block to block before anything decodes it. So a truncated or damaged one is found, with the
 place, also where a decoder would quietly return the records before it.
@@ -6,19 +6,14 @@ place, also where a decoder would quietly return the records before it.
 
 from __future__ import annotations
 
-import bz2
 import json
-import lzma
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pyarrow as pa
-
 from tamis.formats.errors import unreadable
 
-__all__ = ["AvroFile", "Block", "as_one_block", "join_files", "parse_avro", "parse_header"]
+__all__ = ["AvroFile", "Block", "header", "parse_avro", "parse_header", "varint"]
 
 _MAGIC: Final = b"Obj\x01"
 _ENCRYPTED: Final = b"AGS1"
@@ -26,10 +21,8 @@ _SYNC: Final = 16
 _MOST_VARINT: Final = 10
 """Bytes of the longest 64-bit number."""
 
-_MORE_RECORDS: Final = 1 << 40
-
-Block = tuple[int, int, int]
-"""Where it begins, where its records end and the sync marker begins, and how many records it has."""
+Block = tuple[int, int, int, int]
+"""Where it begins, where its records do, where they end and the sync marker begins, and how many it announces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,7 @@ class AvroFile:
     @property
     def records(self) -> int:
         """How many records the blocks have."""
-        return sum(count for _, _, count in self.blocks)
+        return sum(count for _, _, _, count in self.blocks)
 
 
 def parse_avro(path: str, data: bytes) -> AvroFile:
@@ -84,7 +77,7 @@ def parse_header(path: str, data: bytes) -> tuple[dict[str, str], Any, int]:
     reader.take(_SYNC)
     try:
         schema = json.loads(metadata["avro.schema"])
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise unreadable(path, f"its header has no readable schema ({error})", 0) from error
     return metadata, schema, reader.at
 
@@ -104,7 +97,7 @@ def _walk(path: str, data: bytes, at: int, sync: bytes) -> tuple[Block, ...]:
             raise unreadable(path, f"it ends inside the block that begins here: {end} bytes, truncated", begin)
         if data[stop : stop + _SYNC] != sync:
             raise unreadable(path, "no sync marker where the block should end", stop)
-        blocks.append((begin, stop, count))
+        blocks.append((begin, at, stop, count))
         at = stop + _SYNC
     return tuple(blocks)
 
@@ -149,76 +142,16 @@ class _Reader:
         return self.take(self.number()).decode("utf-8", "backslashreplace")
 
 
-def join_files(files: Sequence[AvroFile], schema: str) -> list[bytes | memoryview]:
-    """One Avro file, in pieces, with the blocks of all: they must share the writer's schema and the codec.
-
-    The given schema takes the place of the writer's. It must describe the same bytes.
-    """
-    first = files[0]
-    pieces: list[bytes | memoryview] = [
-        header({"avro.schema": schema, "avro.codec": first.codec}, first.sync),
-        memoryview(first.data)[first.start :],
-    ]
-    for file in files[1:]:
-        view = memoryview(file.data)
-        for begin, stop, _ in file.blocks:
-            pieces += (view[begin:stop], first.sync)
-    return pieces
-
-
-def as_one_block(file: AvroFile, schema: str) -> list[bytes | memoryview]:
-    """The same records, uncompressed, in one block that announces more than any block can hold.
-
-    A decoder that stops after as many records as the file really announces is then at the block's end, or else
-    finds that out. Raises ValueError if a block cannot be decompressed.
-    """
-    parts = []
-    for begin, stop, _ in file.blocks:
-        _, at = _number(file.path, file.data, begin)
-        _, at = _number(file.path, file.data, at)
-        parts.append(_decompressed(file.codec, file.data[at:stop]))
-    body = b"".join(parts)
-    metadata = {"avro.schema": schema, "avro.codec": "null"}
-    return [header(metadata, file.sync), _varint(_MORE_RECORDS), _varint(len(body)), body, file.sync]
-
-
-def _decompressed(codec: str, data: bytes) -> bytes:
-    try:
-        match codec:
-            case "null":
-                return data
-            case "deflate":
-                return zlib.decompress(data, -zlib.MAX_WBITS)
-            case "snappy":
-                # Its checksum follows: four bytes.
-                size, shift, at = 0, 0, 0
-                while True:
-                    size |= (data[at] & 0x7F) << shift
-                    if data[at] < 0x80:  # noqa: PLR2004 - as above
-                        break
-                    shift, at = shift + 7, at + 1
-                return bytes(pa.Codec("snappy").decompress(data[:-4], size))
-            case "zstandard":
-                return bytes(pa.CompressedInputStream(pa.BufferReader(data), "zstd").read())
-            case "bzip2":
-                return bz2.decompress(data)
-            case "xz":
-                return lzma.decompress(data)
-    except (zlib.error, lzma.LZMAError, OSError, IndexError, pa.ArrowException) as error:
-        raise ValueError(f"a block cannot be decompressed ({error})") from error
-    raise ValueError(f"its codec, {codec}, is not known")
-
-
 def header(metadata: Mapping[str, str], sync: bytes) -> bytes:
     """An Avro file's header."""
-    parts = [_MAGIC, _varint(len(metadata))]
+    parts = [_MAGIC, varint(len(metadata))]
     for key, value in metadata.items():
         for text in (key.encode(), value.encode()):
-            parts += (_varint(len(text)), text)
-    return b"".join([*parts, _varint(0), sync])
+            parts += (varint(len(text)), text)
+    return b"".join([*parts, varint(0), sync])
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
     """A number that is not negative, zigzag encoded."""
     value = number << 1
     found = bytearray()

@@ -3,8 +3,7 @@
 Only its native module is loaded. The Python package around it imports pandas and takes more than a second; the
 native module alone takes a few milliseconds.
 
-The reader does not end on a block that holds more than the records that it announces. So it is not waited for longer
-than any sound file takes.
+The reader does not end on a block that holds more than the records that it announces: it is given none such.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from contextlib import contextmanager
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import Any, Final
 
@@ -27,13 +25,11 @@ import pyarrow as pa
 
 from tamis.errors import MissingDependency
 
-__all__ = ["BATCH_ROWS", "DecodeError", "DecodeTimeout", "decode", "patience", "renew_lock", "used"]
+__all__ = ["DecodeError", "decode", "patience", "renew_lock", "used"]
 
 _NATIVE: Final = "datafusion._internal"
 _LOADING: Final = [threading.Lock()]
 """In a list, so that a forked process can have one that nobody holds."""
-BATCH_ROWS: Final = 1 << 16
-"""Records a batch: most manifests come out as one."""
 _PATIENCE: Final = 10.0
 _PATIENCE_PER_BYTE: Final = 2e-6
 """Seconds to wait, and more for each byte: fifty times what a sound file takes on a slow machine."""
@@ -53,7 +49,7 @@ def renew_lock() -> None:
 
 
 def patience(size: int) -> float:
-    """Seconds to wait for so many bytes."""
+    """Seconds to wait for so many bytes to be decoded in another process."""
     return _PATIENCE + size * _PATIENCE_PER_BYTE
 
 
@@ -61,45 +57,35 @@ class DecodeError(Exception):
     """The decoder did not understand the blocks; never shown without the file's name."""
 
 
-class DecodeTimeout(DecodeError):
-    """The decoder did not come to an end. Its thread cannot be stopped, and dies with the process."""
-
-
-def decode(pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int = BATCH_ROWS) -> pa.Table:
+def decode(pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int, most: int) -> pa.Table:
     """The columns of schema from an Avro file that is given in pieces; other columns are skipped.
 
-    The interpreter's lock is released meanwhile, so that several threads decode at once.
+    It comes in batches of so many rows, and no batch is begun once there are more rows than most. The interpreter's
+    lock is released meanwhile, so that several threads decode at once.
     """
-    size = sum(len(piece) for piece in pieces)
-    limit = patience(size)
-    outcome: SimpleQueue[pa.Table | BaseException] = SimpleQueue()
-    work = (outcome, pieces, schema, batch_rows)
-    threading.Thread(target=_deliver, args=work, name="tamis-avro", daemon=True).start()
-    try:
-        found = outcome.get(timeout=limit)
-    except Empty:
-        raise DecodeTimeout(f"{size} bytes were not decoded within {limit:.0f} s") from None
-    if isinstance(found, BaseException):
-        # A panic of the native code is no Exception.
-        if isinstance(found, Exception) or type(found).__name__ == "PanicException":
-            raise DecodeError(_first_line(found)) from found
-        raise found
-    return found
-
-
-def _deliver(
-    outcome: SimpleQueue[pa.Table | BaseException],
-    pieces: Sequence[bytes | memoryview],
-    schema: pa.Schema,
-    batch_rows: int,
-) -> None:
     try:
         session = _session(batch_rows)
         with _file_of(pieces) as path:
-            batches = session.read_avro(path, schema, [], "").collect()
-        outcome.put(pa.Table.from_batches(batches, schema))
-    except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-        outcome.put(error)
+            stream = session.read_avro(path, schema, [], "").execute_stream()
+            return pa.Table.from_batches(_up_to(stream, most), schema)
+    except MissingDependency:
+        raise
+    except BaseException as error:
+        # A panic of the native code is no Exception.
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise DecodeError(_first_line(error)) from error
+        raise
+
+
+def _up_to(stream: Any, most: int) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - the native module has no types
+    rows = 0
+    while rows <= most:
+        try:
+            batch = stream.next().to_pyarrow()
+        except StopIteration:
+            return
+        rows += batch.num_rows
+        yield batch
 
 
 def _first_line(error: BaseException) -> str:

@@ -5,14 +5,13 @@ Own code in place of a schema library: these few functions are all that is neede
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from tamis.formats.errors import UnreadableMetadataError, unreadable
+from tamis.formats.iceberg.inflate import inflate_gzip
 
 __all__ = [
     "Document",
@@ -67,11 +66,11 @@ def read_document(data: bytes, path: str) -> dict[str, Any]:
     """The object that a metadata file holds, plain or gzipped. UnreadableMetadataError if it is none."""
     constants: list[str] = []
     try:
-        raw = gzip.decompress(data) if data[:2] == _GZIP else data
+        raw = inflate_gzip(path, data) if data[:2] == _GZIP else data
         if len(raw) > MOST_BYTES:
             raise _no_metadata(path, f"it has {len(raw):,} bytes, more than the limit of {MOST_BYTES:,}")
         document = json.loads(raw, parse_constant=_noted(constants))
-    except (ValueError, EOFError, OSError, zlib.error) as error:
+    except ValueError as error:
         raise unreadable(path, f"it is no JSON ({error})", getattr(error, "pos", None), cure=OLDER) from error
     except RecursionError as error:
         raise _no_metadata(path, "its JSON is nested deeper than that of any table's metadata") from error

@@ -24,7 +24,7 @@ import pyarrow as pa
 from tamis.errors import MissingDependency
 from tamis.formats.errors import ForkedProcessError
 from tamis.formats.iceberg import decoder
-from tamis.formats.iceberg.decoder import DecodeError, DecodeTimeout
+from tamis.formats.iceberg.decoder import DecodeError
 
 __all__ = ["decode", "serve"]
 
@@ -37,25 +37,25 @@ _START: Final = 120.0
 """Seconds for an interpreter to start: a hundred times what it takes."""
 _SLACK: Final = 30.0
 """Seconds beyond the decoder's own patience, after which its process is given up."""
-_ASKED: Final = struct.Struct("<QQQ")
-"""Lengths of the schema and of the blocks, and the rows of a batch."""
+_ASKED: Final = struct.Struct("<QQQQ")
+"""Lengths of the schema and of the blocks, the rows of a batch, and most rows."""
 _ANSWER: Final = struct.Struct("<cQ")
 """What kind of answer follows, and its length."""
-_TABLE, _ERROR, _TIMEOUT, _MISSING = b"t", b"e", b"l", b"m"
+_TABLE, _ERROR, _MISSING = b"t", b"e", b"m"
 _SHOWN: Final = 400
 
 
-def decode(pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int = decoder.BATCH_ROWS) -> pa.Table:
+def decode(pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int, most: int) -> pa.Table:
     """The columns of schema from an Avro file that is given in pieces, in a process that can decode."""
     if not _STATE.forked:
-        return decoder.decode(pieces, schema, batch_rows)
+        return decoder.decode(pieces, schema, batch_rows, most)
     with _STATE.lock:
         if _STATE.child is None:
             _STATE.child = _Child()
         try:
-            return _STATE.child.decode(pieces, schema, batch_rows)
-        except (DecodeTimeout, ForkedProcessError):
-            # It is at work for ever, or has ended: the next file gets a new one.
+            return _STATE.child.decode(pieces, schema, batch_rows, most)
+        except ForkedProcessError:
+            # It has ended, or is taken for dead: the next file gets a new one.
             _STATE.child.end()
             _STATE.child = None
             raise
@@ -114,14 +114,14 @@ class _Child:
             self.end()
             raise
 
-    def decode(self, pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int) -> pa.Table:
+    def decode(self, pieces: Sequence[bytes | memoryview], schema: pa.Schema, batch_rows: int, most: int) -> pa.Table:
         written = schema.serialize()
         size = sum(len(piece) for piece in pieces)
         assert self._process is not None  # noqa: S101 - for the type checker: it was started
         asked = self._process.stdin
         assert asked is not None  # noqa: S101 - as above: a pipe
         try:
-            asked.write(_ASKED.pack(written.size, size, batch_rows))
+            asked.write(_ASKED.pack(written.size, size, batch_rows, most))
             asked.write(written)
             asked.writelines(pieces)
             asked.flush()
@@ -134,7 +134,7 @@ class _Child:
         text = body.decode(errors="replace")
         if kind == _MISSING:
             raise MissingDependency(text, package="datafusion", extra="")
-        raise DecodeTimeout(text) if kind == _TIMEOUT else DecodeError(text)
+        raise DecodeError(text)
 
     def _read(self, size: int, seconds: float) -> bytes:
         """So many bytes, each part of which comes within so many seconds."""
@@ -198,19 +198,17 @@ def serve(answer: int) -> None:
         answers.write(_READY)
         answers.flush()
         while len(asked := incoming.read(_ASKED.size)) == _ASKED.size:
-            width, size, batch_rows = _ASKED.unpack(asked)
+            width, size, batch_rows, most = _ASKED.unpack(asked)
             schema = pa.ipc.read_schema(pa.py_buffer(incoming.read(width)))
-            kind, body = _answered(incoming.read(size), schema, batch_rows)
+            kind, body = _answered(incoming.read(size), schema, batch_rows, most)
             answers.write(_ANSWER.pack(kind, len(body)))
             answers.write(body)
             answers.flush()
 
 
-def _answered(blocks: bytes, schema: pa.Schema, batch_rows: int) -> tuple[bytes, bytes | pa.Buffer]:
+def _answered(blocks: bytes, schema: pa.Schema, batch_rows: int, most: int) -> tuple[bytes, bytes | pa.Buffer]:
     try:
-        found = decoder.decode([blocks], schema, batch_rows)
-    except DecodeTimeout as error:
-        return _TIMEOUT, str(error).encode()
+        found = decoder.decode([blocks], schema, batch_rows, most)
     except DecodeError as error:
         return _ERROR, str(error).encode()
     except MissingDependency as error:

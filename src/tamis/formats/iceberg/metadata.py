@@ -5,9 +5,7 @@ Plain JSON, no library: it opens in a millisecond. What a newer format version m
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +16,7 @@ import pyarrow as pa
 
 from tamis.errors import UnknownSpecError
 from tamis.formats.errors import NoSuchSnapshotError, UnsupportedFormatError, shown, unreadable
+from tamis.formats.iceberg.inflate import inflate_gzip
 from tamis.formats.iceberg.types import TableSchema, parse_schema
 from tamis.sieve.partitions import PartitionField, PartitionSpec
 from tamis.sieve.transforms import Transform, parse_transform
@@ -195,8 +194,8 @@ class TableMetadata:
 def parse_metadata(data: bytes, path: str) -> TableMetadata:
     """The metadata file's content, plain or gzipped. UnreadableMetadataError if it is damaged, v4 is refused."""
     try:
-        document = json.loads(gzip.decompress(data) if data[:2] == _GZIP else data)
-    except (ValueError, EOFError, OSError, zlib.error) as error:
+        document = json.loads(inflate_gzip(path, data) if data[:2] == _GZIP else data)
+    except ValueError as error:
         raise unreadable(path, f"it is no JSON ({error})", getattr(error, "pos", None)) from error
     try:
         version = int(document["format-version"])

@@ -9,10 +9,10 @@ import errno
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path as FilePath
-from typing import TypeVar
+from typing import Final, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -21,15 +21,19 @@ from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.formats.errors import unreachable, unreadable
-from tamis.formats.iceberg.avro import AvroFile, as_one_block, join_files
-from tamis.formats.iceberg.decoder import DecodeError, DecodeTimeout
+from tamis.formats.iceberg.avro import AvroFile
+from tamis.formats.iceberg.decoder import DecodeError
 from tamis.formats.iceberg.forked import decode
+from tamis.formats.iceberg.framing import Body, body_of, framed
 from tamis.formats.iceberg.records import AvroColumn, Layout, Path, flat_layout
 
 __all__ = ["Decoded", "Fetch", "decode_columns", "fetch_local", "in_order", "local_file"]
 
 Fetch = Callable[[str], bytes]
 """A file's whole content, by its location as the metadata spells it."""
+
+CHUNK_BYTES: Final = 64 << 20
+"""Most bytes, inflated, of small files that are decoded together."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -83,8 +87,8 @@ Wanted = Iterable[Path] | Callable[[Path], bool]
 
 
 def decode_columns(files: Sequence[AvroFile], wanted: Wanted, names: Mapping[str, int]) -> list[Decoded]:
-    """The wanted columns of all files; those that share a layout and a codec are decoded as one."""
-    groups: dict[tuple[str, str], list[int]] = {}
+    """The wanted columns of all files; those that share a layout are decoded as one."""
+    groups: dict[str, list[int]] = {}
     layouts: dict[str, Layout] = {}
     for place, file in enumerate(files):
         try:
@@ -92,9 +96,9 @@ def decode_columns(files: Sequence[AvroFile], wanted: Wanted, names: Mapping[str
         except ValueError as error:
             raise unreadable(file.path, str(error), 0) from error
         layouts[layout.schema] = layout
-        groups.setdefault((layout.schema, file.codec), []).append(place)
+        groups.setdefault(layout.schema, []).append(place)
     chosen = wanted if callable(wanted) else frozenset(wanted).__contains__
-    return [_decode_group(files, places, layouts[schema], chosen) for (schema, _), places in groups.items()]
+    return [_decode_group(files, places, layouts[schema], chosen) for schema, places in groups.items()]
 
 
 def _decode_group(
@@ -105,7 +109,7 @@ def _decode_group(
         if one.type is None:
             raise unreadable(files[places[0]].path, f"field {path[-1]}, {one.written_as}, has a type of its own", 0)
     group = [files[place] for place in places]
-    table = _decode_checked(group, layout, columns)
+    table = pa.concat_tables(_decode_checked(*chunk, layout, columns) for chunk in _chunks(group, layout))
     counts = [file.records for file in group]
     maps = any(pt.is_list(one.type) for one in columns.values())
     return Decoded(
@@ -115,45 +119,52 @@ def _decode_group(
     )
 
 
-def _decode_checked(group: Sequence[AvroFile], layout: Layout, columns: Mapping[Path, AvroColumn]) -> pa.Table:
+def _chunks(files: Sequence[AvroFile], layout: Layout) -> Iterator[tuple[list[AvroFile], list[Body]]]:
+    """The files in their order with what they hold, so many at a time that little is held of what was inflated."""
+    chunk: list[AvroFile] = []
+    bodies: list[Body] = []
+    for file in files:
+        body = body_of(file, layout)
+        if chunk and sum(one.size for one in bodies) + body.size > CHUNK_BYTES:
+            yield chunk, bodies
+            chunk, bodies = [], []
+        chunk.append(file)
+        bodies.append(body)
+    yield chunk, bodies
+
+
+def _decode_checked(
+    files: Sequence[AvroFile], bodies: Sequence[Body], layout: Layout, columns: Mapping[Path, AvroColumn]
+) -> pa.Table:
+    """Exactly the records that the files announce. If they hold others the error names the file, and the block."""
     schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in columns.values()])
-    announced = sum(file.records for file in group)
-    if not announced:
+    if not any(body.size for body in bodies):
         return schema.empty_table()
+    frame = framed(bodies, files[0].sync, layout, columns)
     try:
-        table = decode(join_files(group, layout.schema), schema)
-    except DecodeTimeout:
-        # Which file it is, and what is wrong with it, the slow way tells: it always ends.
-        return pa.concat_tables(_decode_guarded(file, layout, schema) for file in group)
+        found = frame.records(decode(frame.pieces, schema, frame.batch_rows, frame.rows))
     except DecodeError as error:
-        if len(group) == 1:
-            raise unreadable(group[0].path, str(error)) from error
-    else:
-        if table.num_rows == announced:
-            return table
-        if len(group) == 1:
-            raise unreadable(group[0].path, _miscounted(announced, table.num_rows))
-    # Only one of them may be bad: decode each alone, so that the error names it.
-    return pa.concat_tables(_decode_checked([file], layout, columns) for file in group)
+        found = f"its blocks do not hold the {sum(frame.counts)} records that they announce ({error})"
+    if not isinstance(found, str):
+        return found
+    halves = _halves(files, bodies)
+    if not halves:
+        raise unreadable(files[0].path, found, files[0].blocks[0][0])
+    return pa.concat_tables(_decode_checked(*half, layout, columns) for half in halves)
 
 
-def _decode_guarded(file: AvroFile, layout: Layout, schema: pa.Schema) -> pa.Table:
-    """One file's records in a way that ends whatever its blocks hold: half as fast."""
-    announced = file.records
-    if not announced:
-        return schema.empty_table()
-    try:
-        table = decode(as_one_block(file, layout.schema), schema, announced)
-    except (DecodeError, ValueError) as error:
-        reason = f"its blocks do not hold the {announced} records that they announce ({error})"
-        raise unreadable(file.path, reason) from error
-    if table.num_rows != announced:
-        raise unreadable(file.path, _miscounted(announced, table.num_rows))
-    return table
-
-
-def _miscounted(announced: int, found: int) -> str:
-    return f"its blocks announce {announced} records, but hold {found}"
+def _halves(files: Sequence[AvroFile], bodies: Sequence[Body]) -> list[tuple[list[AvroFile], list[Body]]]:
+    """The same records in two parts: half of the files each, or half of a file's blocks; none of a single block."""
+    if len(files) > 1:
+        middle = len(files) // 2
+        return [(list(files[part]), list(bodies[part])) for part in (slice(middle), slice(middle, None))]
+    (file,), (body,) = files, bodies
+    middle = len(file.blocks) // 2
+    parts = []
+    for part in (slice(middle), slice(middle, None)) if middle else ():
+        half = replace(file, blocks=file.blocks[part])
+        parts.append(([half], [Body(half.records, body.parts[part], sum(map(len, body.parts[part])))]))
+    return parts
 
 
 def _joined(column: pa.ChunkedArray, *, alone: bool) -> pa.Array:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["AvroColumn", "Layout", "Path", "flat_layout"]
+__all__ = ["AvroColumn", "Layout", "Path", "flat_layout", "least_bytes"]
 
 Path = tuple[int, ...]
 """Field ids from the outermost record inwards."""
@@ -31,6 +31,8 @@ _PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
 }
 _DEEPEST: Final = 20
+_MOST_TYPES: Final = 100_000
+"""Most types of a schema, references followed. A few types that each name the last one twice are millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Layout:
     schema: str
     """As JSON: the same bytes, described as one flat record."""
     columns: Mapping[Path, AvroColumn] = field(default_factory=dict)
+    least: int = 0
+    """Bytes that the shortest record takes."""
 
 
 def flat_layout(schema: Any, names: Mapping[str, int]) -> Layout:  # noqa: ANN401 - JSON
@@ -62,7 +66,10 @@ def flat_layout(schema: Any, names: Mapping[str, int]) -> Layout:  # noqa: ANN40
 
     Raises ValueError if the schema is no record, or is not one that Avro allows.
     """
-    return _flat_layout(json.dumps(schema, sort_keys=True), tuple(sorted(names.items())))
+    try:
+        return _flat_layout(json.dumps(schema, sort_keys=True), tuple(sorted(names.items())))
+    except RecursionError as error:
+        raise ValueError("its schema is nested too deep") from error
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +84,10 @@ def _flat_layout(text: str, names: tuple[tuple[str, int], ...]) -> Layout:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its schema is no Avro schema ({error!r})") from error
     flat = {"type": "record", "name": "entry", "fields": builder.fields}
-    return Layout(json.dumps(flat), builder.columns)
+    least = least_bytes(flat)
+    if not least:
+        raise ValueError("its records take no bytes")
+    return Layout(json.dumps(flat), builder.columns, least)
 
 
 class _Builder:
@@ -87,11 +97,13 @@ class _Builder:
         self._names = names
         self._defined: dict[str, Any] = {}
         self._count = 0
+        self._visited = 0
         self.fields: list[dict[str, Any]] = []
         self.columns: dict[Path, AvroColumn] = {}
 
     def record(self, schema: Mapping[str, Any], parents: Path) -> None:
         """The record's fields as columns; those of records in it, too."""
+        self._visit(len(parents))
         self._define(schema)
         for one in schema["fields"]:
             id_ = one.get("field-id", self._names.get(one["name"]))
@@ -117,15 +129,18 @@ class _Builder:
 
     def _strip(self, type_: Any, depth: int) -> Any:  # noqa: ANN401 - JSON
         """The type without documentation, ids, logical types and references."""
-        if depth > _DEEPEST:
-            raise ValueError("its schema is recursive")
+        self._visit(depth)
         match type_:
             case str(name):
                 return self._strip(self._defined[name], depth + 1) if name in self._defined else name
             case list(choices):
                 return [self._strip(one, depth + 1) for one in choices]
             case {"type": "array", "items": items}:
-                return {"type": "array", "items": self._strip(items, depth + 1)}
+                stripped = self._strip(items, depth + 1)
+                if not least_bytes(stripped):
+                    # Any number of them takes no bytes: a decoder would count for years.
+                    raise ValueError("its schema has a list of items that take no bytes")
+                return {"type": "array", "items": stripped}
             case {"type": "map", "values": values}:
                 return {"type": "map", "values": self._strip(values, depth + 1)}
             case {"type": "record", "fields": fields}:
@@ -142,9 +157,35 @@ class _Builder:
                 return self._strip(inner, depth + 1)
         raise ValueError(f"its schema is no Avro schema ({type_!r})")
 
+    def _visit(self, depth: int) -> None:
+        self._visited += 1
+        if depth > _DEEPEST:
+            raise ValueError("its schema is recursive")
+        if self._visited > _MOST_TYPES:
+            raise ValueError(f"its schema has more than {_MOST_TYPES} types")
+
     def _fresh(self) -> str:
         self._count += 1
         return f"t{self._count}"
+
+
+def least_bytes(stripped: Any) -> int:  # noqa: ANN401 - JSON
+    """The fewest bytes that a value of a type takes in Avro's encoding."""
+    match stripped:
+        case "null":
+            return 0
+        case "float":
+            return 4
+        case "double":
+            return 8
+        case [_, *_] as choices:
+            return 1 + min(map(least_bytes, choices))
+        case {"type": "record", "fields": fields}:
+            return sum(least_bytes(one["type"]) for one in fields)
+        case {"type": "fixed", "size": int(size)}:
+            return max(size, 0)
+    # Numbers, lengths, the number of a choice and the end of a list take a byte at least.
+    return 1
 
 
 def _without_null(type_: Any) -> tuple[Any, bool]:  # noqa: ANN401 - JSON
