@@ -15,6 +15,7 @@ is left to Spark beyond a multiple of what the user wrote, and so is what lies t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -24,8 +25,10 @@ from tamis.errors import BindError
 from tamis.predicate import nodes as n
 from tamis.predicate.accepted import Accepted, NullableList, accepted, points, run
 from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Leaf, Unclear
+from tamis.predicate.column_keys import column_keys
 from tamis.predicate.functions import is_utf8, prefix_end, pull, result_type
 from tamis.predicate.keys import Key, has_order, is_text, key_span, uses_bytes
+from tamis.predicate.literals import LiteralColumn
 from tamis.predicate.numbers import always_at_null
 from tamis.predicate.render import brief, render, shortened
 from tamis.predicate.schema import Column, Schema
@@ -189,7 +192,12 @@ class _Binder:
             outer, inner = inner.complement().without_null(), outer.complement().without_null()
         return accepted(outer, inner, exact=at.exact, at_null=False if operator == "<=>" else None)
 
-    def _listed(self, literals: tuple[n.Literal, ...], target: _Target) -> Accepted | str | None:
+    def _listed(self, literals: Sequence[n.Literal], target: _Target) -> Accepted | str | None:
+        if isinstance(literals, LiteralColumn) and not target.calls:
+            keys = column_keys(target.type, literals, self.zone)
+            if keys is not None:
+                whole = ValueSet.of_keys(keys).clip(key_span(target.type))
+                return NullableList(whole, whole) if literals.has_null else Accepted(whole, whole)
         splits = listed(target.type, literals, self.zone, target.column.name) if has_order(target.type) else None
         if splits is None:
             return None

@@ -7,17 +7,19 @@ Spark would give it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 from uuid import UUID
 
 import pyarrow as pa
+from numpy import typing as npt
 
 from tamis.errors import BindError
+from tamis.predicate.literals import LiteralColumn, column_of
 from tamis.predicate.nodes import (
     MAX_NESTING,
     MAX_SIZE,
@@ -148,11 +150,16 @@ class ColumnExpression(Expression):
         """Equal, or both NULL: never itself unknown."""
         return self._compare("<=>", other)
 
-    def isin(self, values: Iterable[object]) -> Expression:
-        """Equal to one of the values. Of no value at all: false, also for NULL, as in Spark."""
+    def isin(self, values: Iterable[object] | npt.NDArray[Any] | pa.Array | pa.ChunkedArray) -> Expression:
+        """Equal to one of the values, a list or an array. Of no value at all: false, also for NULL, as in Spark."""
         if isinstance(values, (str, bytes)):
             raise TypeError(f"isin() takes a list of values, and {values!r} is one: write isin([{values!r}])")
-        literals = tuple(literal(value) for value in values)
+        found = column_of(values)
+        literals: Sequence[Literal] = (
+            found
+            if isinstance(found, LiteralColumn)
+            else tuple(literal(value) for value in (values if found is None else found))
+        )
         return Expression(In(self.node, literals) if literals else Constant(value=False))
 
     def is_null(self) -> Expression:

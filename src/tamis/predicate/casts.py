@@ -9,19 +9,18 @@ from __future__ import annotations
 import math
 import re
 import struct
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import Decimal
 
 import pyarrow as pa
 from pyarrow import types as pt
 from sqlglot import exp
 
+from tamis.predicate.exact import MAX_DIGITS, decimal_literal, int_literal
 from tamis.predicate.nodes import Literal
 from tamis.predicate.times import parse_date, parse_moment, parse_time
 
 __all__ = ["MAX_DIGITS", "ZONED", "cast", "decimal_literal", "int_literal", "target", "to_float32"]
 
-MAX_DIGITS = 38
-"""The most digits of a decimal in Spark, and in Arrow's decimal128."""
 ZONED, WALL = pa.timestamp("us", "UTC"), pa.timestamp("us")
 
 _Type = exp.DataType.Type
@@ -47,7 +46,6 @@ _NUMBER_TEXT = re.compile(r"[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})(e[+
 _SPECIAL_FLOATS = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 _TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _SPECIAL_DAYS = {"now", "today", "yesterday", "tomorrow", "epoch"}
-_WIDE = Context(prec=4 * MAX_DIGITS)
 _FLOAT32_NORMAL = 2.0**-126
 _BELOW_FLOAT32, _HALF_FLOAT32 = (1 << 29) - 1, 1 << 28
 """The 29 bits that a double's fraction has beyond a float's, and the first of them."""
@@ -85,31 +83,6 @@ def cast(literal: Literal | None, type_: pa.DataType | None, *, typed: bool = Fa
         case float():
             return _from_float(value, type_)
     return None
-
-
-def int_literal(value: int, type_: pa.DataType) -> Literal | None:
-    """A literal of an integer type; None if it overflows."""
-    most = 1 << type_.bit_width - 1
-    return Literal(value, type_) if -most <= value < most else None
-
-
-def decimal_literal(value: Decimal, precision: int | None = None, scale: int | None = None) -> Literal | None:
-    """A decimal rounded half up to a type's scale, or with just the digits that it has; None if it overflows.
-
-    >>> decimal_literal(Decimal("0.05")).type, decimal_literal(Decimal("1.239"), 10, 2).value
-    (Decimal128Type(decimal128(2, 2)), Decimal('1.24'))
-    """
-    own = -int(value.as_tuple().exponent)
-    scale = max(own, 0) if scale is None else scale
-    try:
-        rounded = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
-    except InvalidOperation:
-        return None
-    digits = max(len(str(abs(int(rounded.scaleb(scale, _WIDE))))), scale)
-    precision = max(digits, 1) if precision is None else precision
-    if digits > precision or not scale <= precision <= MAX_DIGITS:
-        return None
-    return Literal(rounded, pa.decimal128(precision, scale))
 
 
 def to_float32(value: float) -> float | None:

@@ -6,7 +6,7 @@ matches, and Spark still evaluates it on every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from typing import Literal as OneOf
@@ -102,7 +102,8 @@ class In:
     """A term against a list, as Spark compares it: a NULL in the list makes every miss unknown."""
 
     term: Term
-    literals: tuple[Literal, ...]
+    literals: Sequence[Literal]
+    """A tuple, or where there are many of one kind a column of them."""
 
 
 @dataclass(frozen=True, slots=True)

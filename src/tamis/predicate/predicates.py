@@ -125,6 +125,8 @@ class Predicates:
             tested, (Ref, Call)
         ):
             return None
+        if listed + 1 in words.lists:
+            return In(tested, words.lists[listed + 1])
         members = self._list(listed, end)
         return None if members is None else In(tested, members)
 

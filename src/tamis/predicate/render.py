@@ -16,6 +16,7 @@ from uuid import UUID
 import pyarrow as pa
 from pyarrow import types as pt
 
+from tamis.predicate.literals import LiteralColumn
 from tamis.predicate.nodes import (
     And,
     Call,
@@ -172,10 +173,22 @@ def _call(call: Call) -> list[_Piece]:
 
 
 def _listed(literals: Sequence[Literal], limit: int | None) -> str:
+    if limit is None and isinstance(literals, LiteralColumn):
+        return _column(literals)
     if limit is None or len(literals) <= limit:
         return ", ".join(map(_literal, literals))
     shown = ", ".join(map(_literal, literals[:limit]))
     return f"{shown}, … {len(literals) - limit} more"
+
+
+def _column(column: LiteralColumn) -> str:
+    """A long list: numbers as they are, and texts in quotes."""
+    values = column.values.to_pylist()
+    if column.type is None:
+        return ", ".join("NULL" if value is None else str(value) for value in values)
+    if column.type == pa.string():
+        return ", ".join("NULL" if value is None else _string(value) for value in values)
+    return ", ".join(map(_literal, column))
 
 
 def _name(part: str) -> str:

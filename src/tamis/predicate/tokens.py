@@ -7,7 +7,6 @@ suffixes of numbers, `!>` and `!<`, names that are keywords elsewhere. Every tok
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -17,6 +16,9 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from tamis.errors import ParseError
+from tamis.predicate.escapes import has_surrogate, unescaped
+from tamis.predicate.lists import FoundList, long_lists
+from tamis.predicate.literals import LiteralColumn
 
 __all__ = ["Words", "complain", "read"]
 
@@ -24,15 +26,14 @@ Kind = TokenType
 SHOWN = 76
 """Characters of the faulty line that an error shows: it fits a terminal."""
 
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(.))", re.DOTALL)
-_NAMED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _CLOSED = re.compile(
     r"""--[^\n]* | /\*.*?\*/ | r'[^']*' | r"[^"]*" | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `(?:[^`]|``)*`
     | /(?!\*) | [^'"`/]""",
     re.DOTALL | re.VERBOSE | re.IGNORECASE,
 )
 """A string, name or comment that is closed, or a character that opens none."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_BLANKS = re.compile(r"""('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")|\s+""", re.DOTALL)
+"""Blanks in a list; strings keep theirs."""
 _OPENING = {Kind.L_PAREN: Kind.R_PAREN, Kind.L_BRACKET: Kind.R_BRACKET, Kind.CASE: Kind.END}
 _CLOSING = {Kind.R_PAREN, Kind.R_BRACKET}
 _SHOWN_CLOSING = {Kind.L_PAREN: ")", Kind.L_BRACKET: "]", Kind.CASE: "END"}
@@ -66,6 +67,8 @@ class Words:
     """Where the bracket or CASE that opens at an index is closed."""
     unsure: frozenset[int] = frozenset()
     """Where strings start whose value only Spark knows: it replaces `${name}` before it parses."""
+    lists: dict[int, LiteralColumn] = field(default_factory=dict)
+    """Long lists that were read as a column: each is one token, at this index."""
 
     def kind(self, index: int) -> TokenType | None:
         """The kind of token at index; None past the end."""
@@ -75,10 +78,11 @@ class Words:
         """The tokens of [start, end) as they are written, without comments, on one line."""
         written: list[str] = []
         last = None
-        for token in self.tokens[start:end]:
+        for index, token in enumerate(self.tokens[start:end], start):
             if last is not None and token.start > last + 1:
                 written.append(" ")
-            written.append(self.text[token.start : token.end + 1])
+            source = self.text[token.start : token.end + 1]
+            written.append(_BLANKS.sub(lambda found: found[1] or " ", source) if index in self.lists else source)
             last = token.end
         return "".join(written)
 
@@ -98,8 +102,9 @@ class Words:
 
 def read(text: str) -> Words:
     """The tokens of text; ParseError if it has none, or if a string or bracket is not closed."""
+    lists = long_lists(text)
     try:
-        found = _Tokenizer(dialect=Spark()).tokenize(text)
+        found = _Tokenizer(dialect=Spark()).tokenize(_without(text, lists))
     except TokenError:
         raise _unfinished(text) from None
     if not found:
@@ -109,7 +114,26 @@ def read(text: str) -> Words:
     tokens = list(_named(_merged(text, found, unsure), names))
     words = Words(text, tokens, {}, frozenset(unsure))
     _match(words)
+    _place(words, lists)
     return words
+
+
+def _without(text: str, lists: list[FoundList]) -> str:
+    """The text with a number in place of each list, and blanks behind it: all else stays where it is."""
+    parts, place = [], 0
+    for listed in lists:
+        parts += [text[place : listed.start], "0".ljust(listed.end - listed.start)]
+        place = listed.end
+    return "".join([*parts, text[place:]])
+
+
+def _place(words: Words, lists: list[FoundList]) -> None:
+    """Let the number that stands for a list be the list: its members as they are written, and as a column."""
+    by_start = {listed.start: listed for listed in lists}
+    for index, token in enumerate(words.tokens if lists else ()):
+        if (listed := by_start.get(token.start)) is not None:
+            written = Token(Kind.NUMBER, "0", token.line, token.col, listed.start, listed.end - 1)
+            words.tokens[index], words.lists[index] = written, listed.column
 
 
 def complain(text: str, offset: int, what: str, cure: str = "") -> ParseError:
@@ -196,24 +220,16 @@ def _string(text: str, tokens: list[Token], unsure: set[int]) -> Token:
             # 'a''b' is a'b
             if last is not None and last.end + 1 == token.start and text[last.end] == raw[0]:
                 value.append(raw[0])
-            value.append(_ESCAPE.sub(_unescaped, raw[1:-1]))
+            value.append(unescaped(raw[1:-1]))
         last = token
     joined = "".join(value)
-    if _SURROGATE.search(joined):
+    if has_surrogate(joined):
         joined = joined.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         if "\ufffd" in joined:
             unsure.add(tokens[0].start)
     if "${" in text[tokens[0].start : tokens[-1].end]:
         unsure.add(tokens[0].start)
     return _at(Kind.STRING, joined, tokens[0], tokens[-1])
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    short, long, octal, other = match.groups()
-    if other is not None:
-        return _NAMED.get(other, other)
-    code = int(octal, 8) if octal else int(short or long, 16)
-    return chr(code) if code <= sys.maxunicode else "\ufffd\ud800"  # no character: unsure
 
 
 def _named(tokens: Iterator[Token], names: set[TokenType]) -> Iterator[Token]:
