@@ -48,7 +48,7 @@ def with_deletes(table: Table, *manifests: tuple[int, list[dict[str, Any]]]) -> 
     fastavro.writer(buffer, schema, listed)
     target = folder / "snap-with-deletes.avro"
     target.write_bytes(buffer.getvalue())
-    snapshot["manifest-list"] = target.as_uri()
+    snapshot |= {"manifest-list": target.as_uri(), "sequence-number": 9}
     document["partition-specs"].append({"spec-id": 7, "fields": []})
     metadata = folder / "00099-0b54a0ba-5bd2-4a3c-b9bb-2c6f93a8a34d.metadata.json"
     metadata.write_text(json.dumps(document), encoding="utf-8")

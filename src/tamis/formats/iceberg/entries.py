@@ -18,6 +18,16 @@ from pyarrow import types as pt
 from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.avro import AvroFile, parse_avro
 from tamis.formats.iceberg.bounds import MapColumn, decode_values
+from tamis.formats.iceberg.checks import (
+    ADDED,
+    DELETED,
+    Checked,
+    check_counts,
+    check_entries,
+    check_header,
+    check_whole,
+    statuses,
+)
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.metadata import SpecLayout
 from tamis.formats.iceberg.reading import Decoded, Fetch, decode_columns
@@ -74,8 +84,6 @@ NAMES: Final = {
 }
 """Field ids by name, for writers that leave the ids out."""
 
-ADDED: Final = 1
-DELETED: Final = 2
 _NEEDED: Final = (STATUS, FILE_PATH, RECORDS, SIZE)
 _ALWAYS: Final = frozenset({*_NEEDED, SNAPSHOT, SEQUENCE, FILE_SEQUENCE, FILE_FORMAT, CONTENT})
 
@@ -163,11 +171,11 @@ def read_entries(
 
 
 def _whole(manifest: Manifest, data: bytes) -> AvroFile:
-    """The manifest's file. One that was cut off between two blocks looks sound: only its length gives it away."""
-    if manifest.length is not None and len(data) < manifest.length:
-        reason = f"it has {len(data)} bytes, but the manifest list says {manifest.length}: truncated"
-        raise unreadable(manifest.path, reason, len(data))
-    return parse_avro(manifest.path, data)
+    """The manifest's file, if it is what the manifest list says."""
+    file = parse_avro(manifest.path, data)
+    check_header(manifest, file)
+    check_whole(manifest, file)
+    return file
 
 
 def _stats_columns(wanted: Types) -> frozenset[Path]:
@@ -184,12 +192,16 @@ def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -
         if needed not in decoded.columns:
             which = manifests[int(decoded.files[0])].path if decoded.count else manifests[0].path
             raise unreadable(which, f"it lacks field {needed[-1]}: it is no manifest", 0)
-    status = decoded.columns[STATUS].to_numpy(zero_copy_only=False)
+    columns, files = decoded.columns, decoded.files
+    status = statuses(columns[STATUS], files, manifests)
     live = status != DELETED
+    check_counts(files, live, decoded.given, manifests)
+    checked = Checked(files, live, manifests)
+    path, rows, size = (columns[path] for path in (FILE_PATH, RECORDS, SIZE))
+    check_entries(checked, path, rows, size, columns.get(CONTENT), columns.get(EQUALITY_IDS))
     inherited = _inherit(decoded, manifests, status, live)
     starts = np.flatnonzero(np.diff(decoded.files, prepend=-1))
     place = np.arange(decoded.count) - np.repeat(starts, np.diff(np.append(starts, decoded.count)))
-    columns, files = decoded.columns, decoded.files
     if not live.all():
         mask = pa.array(live)
         columns = {path: column.filter(mask) for path, column in columns.items()}
@@ -199,7 +211,7 @@ def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -
 
 
 def _inherit(
-    decoded: Decoded, manifests: Sequence[Manifest], status: npt.NDArray[np.int32], live: npt.NDArray[np.bool_]
+    decoded: Decoded, manifests: Sequence[Manifest], status: npt.NDArray[np.int64], live: npt.NDArray[np.bool_]
 ) -> dict[str, pa.Array]:
     """What entries take over from their manifest, by the rules of Iceberg's specification."""
     absent = pa.nulls(decoded.count, pa.int64())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,6 +39,16 @@ _ALL: Final = (
     *(PATH, LENGTH, SPEC, SNAPSHOT, ADDED_FILES, EXISTING_FILES, DELETED_FILES, SUMMARIES),
     *(ADDED_ROWS, EXISTING_ROWS, SEQUENCE, MIN_SEQUENCE, CONTENT, FIRST_ROW_ID),
 )
+_NOT_NEGATIVE: Final = {
+    LENGTH: "manifest_length",
+    ADDED_FILES: "added_files_count",
+    EXISTING_FILES: "existing_files_count",
+    DELETED_FILES: "deleted_files_count",
+    ADDED_ROWS: "added_rows_count",
+    EXISTING_ROWS: "existing_rows_count",
+    SEQUENCE: "sequence_number",
+    FIRST_ROW_ID: "first_row_id",
+}
 
 NAMES: Final = {
     "manifest_path": 500,
@@ -93,6 +103,11 @@ class Manifest:
             return None
         return self.added_files + self.existing_files
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether it counts rows of live files: then there are such files, however many are counted."""
+        return bool(self.added_rows or self.existing_rows)
+
 
 @dataclass(frozen=True, slots=True)
 class FieldSummary:
@@ -111,14 +126,19 @@ class FieldSummary:
 def read_manifest_list(snapshot: Snapshot, fetch: Fetch) -> list[Manifest]:
     """The snapshot's manifests in the list's order, also where an old table lists them in its metadata."""
     if snapshot.manifest_list is not None:
-        return parse_manifest_list(snapshot.manifest_list, fetch(snapshot.manifest_list))
+        found = parse_manifest_list(snapshot.manifest_list, fetch(snapshot.manifest_list))
+        _check_sequence(snapshot, snapshot.manifest_list, found)
+        return found
     return [_listed_in_metadata(path, fetch) for path in snapshot.manifests]
 
 
 def _listed_in_metadata(path: str, fetch: Fetch) -> Manifest:
     data = fetch(path)
     header = parse_avro(path, data).metadata
-    return Manifest(path, len(data), int(header.get("partition-spec-id", 0)), DATA)
+    said = header.get("partition-spec-id", "0")
+    if not (said.isascii() and said.isdigit()):
+        raise unreadable(path, f"its partition-spec-id is {said!r}, no number", 0)
+    return Manifest(path, len(data), int(said), DATA)
 
 
 def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
@@ -128,6 +148,7 @@ def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
         if needed not in found.columns:
             raise unreadable(path, f"it lacks field {needed[0]}: it is no manifest list", 0)
     values: dict[Path, list[Any]] = {id_: column.to_pylist() for id_, column in found.columns.items()}
+    _check(path, values)
     absent = [None] * found.count
 
     def column(id_: Path) -> list[Any]:
@@ -157,6 +178,40 @@ def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
             strict=True,
         )
     ]
+
+
+def _check(path: str, values: Mapping[Path, Sequence[Any]]) -> None:
+    """An error for an entry that names no manifest, or says what no manifest can be."""
+
+    def refuse(id_: Path, wrong: Callable[[Any], bool], why: str) -> None:
+        place = next((place for place, value in enumerate(values.get(id_, ())) if wrong(value)), None)
+        if place is not None:
+            raise unreadable(path, f"entry {place}: {why.format(values[id_][place])}")
+
+    refuse(PATH, lambda value: not value or "\0" in value, "its manifest_path is {!r}")
+    first: dict[str, int] = {}
+    for place, name in enumerate(values[PATH]):
+        if first.setdefault(name, place) != place:
+            raise unreadable(path, f"entry {place}: it names the same manifest as entry {first[name]}")
+    refuse(SPEC, lambda value: value is None, "it names no partition spec")
+    refuse(
+        CONTENT, lambda value: value not in (None, DATA, DELETES), "its content is {}, not 0 (data) or 1 (deletes)"
+    )
+    for id_, name in _NOT_NEGATIVE.items():
+        refuse(id_, lambda value: value is not None and value < 0, f"its {name} is {{}}")
+
+
+def _check_sequence(snapshot: Snapshot, path: str, manifests: Sequence[Manifest]) -> None:
+    """No manifest is newer than the snapshot. If one were taken for newer, deletes would pass its files by."""
+    if not snapshot.sequence_number:
+        return
+    for place, one in enumerate(manifests):
+        if one.sequence_number > snapshot.sequence_number:
+            reason = (
+                f"entry {place}: its sequence_number is {one.sequence_number}, but that of the snapshot is "
+                f"{snapshot.sequence_number}"
+            )
+            raise unreadable(path, reason)
 
 
 def _summaries(items: Iterable[dict[str, object]] | None) -> tuple[_Summary, ...] | None:

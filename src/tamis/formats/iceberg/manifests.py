@@ -209,5 +209,5 @@ def _delete_batch(entries: Entries, places: Sequence[int], columns: Types) -> De
 
 
 def live_manifests(manifests: Iterable[Manifest], content: int = DATA) -> list[Manifest]:
-    """Those of that content that may have a live entry; one that does not say may have some."""
-    return [one for one in manifests if one.content == content and one.live_files != 0]
+    """Those of that content that may have a live entry; one that does not say, or counts rows, may have some."""
+    return [one for one in manifests if one.content == content and (one.live_files != 0 or one.has_rows)]

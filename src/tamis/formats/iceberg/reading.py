@@ -76,6 +76,8 @@ class Decoded:
     """Those that were asked for and that the writer's schema has."""
     written: Mapping[Path, AvroColumn]
     """All columns of the writer's schema."""
+    given: Sequence[int] = ()
+    """Which of the given files have this layout, also those without records."""
 
     @property
     def count(self) -> int:
@@ -116,6 +118,7 @@ def _decode_group(
         np.repeat(np.array(places, np.int64), counts),
         {path: _joined(table.column(one.name), alone=maps) for path, one in columns.items()},
         layout.columns,
+        places,
     )
 
 
