@@ -52,7 +52,8 @@ def optimized(frame: DataFrame) -> str:
 
 def test_two_columns_are_read_where_two_are_selected(warehouse: Warehouse) -> None:
     """Pruning stays Spark's, also of what the filter alone needs and of columns that were renamed."""
-    simple(warehouse, "pruned", "alter table {t} rename column s to t")
+    columns, rename = "id int, p int, s string, f double", "alter table {t} rename column s to t"
+    make(warehouse, "pruned", columns, ROWS.format(0, 20), ROWS.format(20, 40), rename)
     text = physical(tamis_rows(warehouse, "pruned", "f > 20 and id % 2 >= 0").select("t"))
     assert re.findall("ReadSchema: struct<(.*?)>", text) == ["id:int,t:string,f:double"]
     assert "PushedFilters: [IsNotNull(f), IsNotNull(id), GreaterThan(f,20.0)]" in text

@@ -65,7 +65,7 @@ class FileGroup:
     fields: tuple[ReadField, ...]
     """How each of Scan.fields, then each of Scan.hidden, is found in these files."""
     constants: tuple[str, ...] = ()
-    """Columns whose values are in Scan.constants and not, or perhaps not, in these files."""
+    """Columns whose values are in Scan.constants, and stand in where a file does not have the column."""
     holds: bool = False
     """Every row satisfies the predicate: no filter is needed."""
     positions: bool = False

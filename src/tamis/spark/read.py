@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -25,11 +25,22 @@ from tamis.formats.scan import METADATA_COLUMNS, FileGroup, ReadField, Scan
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.errors import TimeZoneError, UnreadableColumnError, UnreadableFileError
+from tamis.spark.lookup import is_one_value, looked_up_columns
 from tamis.spark.paths import quoted
-from tamis.spark.relation import Relation, column, is_opaque, relation
+from tamis.spark.relation import Keys, Relation, column, is_opaque, relation
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared, session_zone
 from tamis.spark.sharing import read_names, shared, taken
-from tamis.spark.types import has_naive_time, literal, output_type, read_schema, readable, rebuilt, unreadable_column
+from tamis.spark.types import (
+    can_default,
+    has_literal,
+    has_naive_time,
+    literal,
+    output_type,
+    read_schema,
+    readable,
+    rebuilt,
+    unreadable_column,
+)
 
 __all__ = ["read_plan"]
 
@@ -84,25 +95,27 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     fields = [field for field in group.fields if field.name in reading.needed]
     if group.file_format == "orc":
         fields = _in_orc(reading, group, fields)
+    fields, constants = _settled(reading, group, fields)
     in_files = [field for field in fields if _in_files(field, group)]
     read, places = shared(in_files)
     names = read_names(read)
     found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
     looked_up = _lookup(reading, group)
-    hidden = _hidden_columns(reading, group, found, paths, looked_up)
-    stored = [field for field in fields if field.name not in group.constants]
-    if not hidden and stored == in_files and all(map(_is_plain, stored)):
-        frame = _cast(found.frame, stored, names)
+    keys = found.keys() if looked_up or constants else None
+    hidden = _hidden_columns(reading, group, found, looked_up, keys)
+    if not hidden and not constants and fields == in_files and all(map(_is_plain, fields)):
+        frame = _cast(found.frame, fields, names)
     else:
         read_as = {
             field.name: taken(column(read[place], names[place]), read[place], field)
             for field, place in zip(in_files, places, strict=True)
         }
-        columns = [read_as[field.name] if field.name in read_as else _absent(field) for field in stored]
-        named = [one.alias(field.name, metadata={}) for one, field in zip(columns, stored, strict=True)]
+        values = _constant_columns(reading, keys, fields, constants)
+        columns = [_valued(field, read_as.get(field.name), values.get(field.name)) for field in fields]
+        named = [one.alias(field.name, metadata={}) for one, field in zip(columns, fields, strict=True)]
         frame = found.frame.select(*named, *hidden)
-    if looked_up:
-        frame = _with_lookup(reading, found, frame, looked_up)
+    if looked_up and keys is not None:
+        frame = _with_lookup(reading, keys, frame, looked_up)
     if group.positions:
         frame = deletes.without_positions(reading.spark, scan, group, frame)
     if group.equality:
@@ -110,7 +123,7 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     if not group.holds:
         frame = frame.filter(f.expr(reading.sql))
     wanted = (*reading.columns, *reading.metadata_columns)
-    if not looked_up and not hidden and wanted == tuple(field.name for field in stored):
+    if not looked_up and not hidden and wanted == tuple(field.name for field in fields):
         return frame
     return frame.select(*(f.col(quoted(name)) for name in wanted))
 
@@ -147,7 +160,57 @@ def _in_orc(reading: _Reading, group: FileGroup, fields: Sequence[ReadField]) ->
 
 
 def _in_files(field: ReadField, group: FileGroup) -> bool:
-    return field.name not in group.constants and (field.id is not None or field.written_as is not None)
+    if group.file_format == "orc" and has_naive_time(field):
+        return False  # a partition's value: no other is left
+    return field.id is not None or field.written_as is not None
+
+
+def _settled(
+    reading: _Reading, group: FileGroup, fields: Sequence[ReadField]
+) -> tuple[list[ReadField], dict[str, pa.Array]]:
+    """The fields, and the values by file of those that files may lack.
+
+    One value for all files is a default, which the reader gives where a file lacks the column, and all is as if the
+    files had it: filters are pushed down. It comes before the column's own default, as NULL does.
+    """
+    settled, constants = [], {}
+    for field in fields:
+        if field.name not in group.constants:
+            settled.append(field)
+            continue
+        values = reading.scan.constants[field.name].take(pa.array(group.numbers))
+        by_reader = field.id is not None or not _in_files(field, group)
+        if is_one_value(values) and by_reader and can_default(field, values[0]):
+            settled.append(replace(field, default=values[0] if values[0].is_valid else None))
+        else:
+            settled.append(replace(field, default=None))
+            constants[field.name] = values
+    return settled, constants
+
+
+def _constant_columns(
+    reading: _Reading, keys: Keys | None, fields: Sequence[ReadField], constants: Mapping[str, pa.Array]
+) -> dict[str, Column]:
+    """The partition's value of each row's file, by column; as a literal if there is but one."""
+    many = {
+        name: values for name, values in constants.items() if not (is_one_value(values) and has_literal(values[0]))
+    }
+    columns = looked_up_columns(reading.spark, keys, pa.table(many)) if many and keys is not None else {}
+    for field in fields:
+        if field.name in constants and field.name not in columns:
+            columns[field.name] = f.expr(literal(constants[field.name][0])).cast(output_type(field))
+    return columns
+
+
+def _valued(field: ReadField, read_as: Column | None, constant: Column | None) -> Column:
+    """A column's value: what the file has, else the partition's, else the default.
+
+    A partition that is not NULL has no NULL in it: NULL means that the file lacks the column. So a float keeps its
+    sign of zero, and nothing is looked up for files that have the column.
+    """
+    if constant is None:
+        return _absent(field) if read_as is None else read_as
+    return constant if read_as is None else f.coalesce(read_as, constant)
 
 
 def _absent(field: ReadField) -> Column:
@@ -160,8 +223,7 @@ def _absent(field: ReadField) -> Column:
 def _lookup(reading: _Reading, group: FileGroup) -> dict[str, pa.Array]:
     """What rows of the group have to know of their file: a value for each of the group's files, by column."""
     scan, taken = reading.scan, pa.array(group.numbers)
-    constants = [name for name in group.constants if name in reading.needed]
-    found: dict[str, pa.Array] = {name: scan.constants[name].take(taken) for name in constants}
+    found: dict[str, pa.Array] = {}
     for name, source in (("_file", "path"), ("_spec_id", "spec_id"), ("_partition", "partition")):
         if name in reading.metadata_columns:
             found[name] = scan.files[source].take(taken).combine_chunks()
@@ -175,19 +237,19 @@ def _lookup(reading: _Reading, group: FileGroup) -> dict[str, pa.Array]:
 
 
 def _hidden_columns(
-    reading: _Reading, group: FileGroup, found: Relation, paths: Sequence[str], looked_up: Mapping[str, pa.Array]
+    reading: _Reading, group: FileGroup, found: Relation, looked_up: Mapping[str, pa.Array], keys: Keys | None
 ) -> list[Column]:
     hidden = []
-    if looked_up:
-        hidden.append(found.file.alias(FILE))
+    if looked_up and keys is not None:
+        hidden.append(keys.file.alias(FILE))
     asked = "_pos" in reading.metadata_columns
     if asked or group.positions:
         if group.file_format != "parquet":
             what = "its rows' positions are asked for" if asked else "it has position deletes"
             raise UnreadableFileError(
-                f"{shown(paths[0])} is an {group.file_format.upper()} file and {what}: Spark knows the place of a "
-                "row in Parquet files alone. Rewrite such files as Parquet with the table's own engine.",
-                path=shown(paths[0]),
+                f"{shown(found.paths[0])} is an {group.file_format.upper()} file and {what}: Spark knows the place "
+                "of a row in Parquet files alone. Rewrite such files as Parquet with the table's own engine.",
+                path=shown(found.paths[0]),
                 reason="no row positions",
             )
         hidden.append(found.position.alias(deletes.POSITION))
@@ -198,12 +260,9 @@ def _hidden_columns(
     return hidden
 
 
-def _with_lookup(
-    reading: _Reading, found: Relation, frame: DataFrame, looked_up: Mapping[str, pa.Array]
-) -> DataFrame:
+def _with_lookup(reading: _Reading, keys: Keys, frame: DataFrame, looked_up: Mapping[str, pa.Array]) -> DataFrame:
     """The rows, with what they have to know of their file. A file that is not found fails: its rows are not lost."""
-    uris = found.uris()
-    columns = {_URI: pa.array([uris[path] for path in found.paths]), **looked_up}
+    columns = {_URI: pa.array(keys.values, pa.string()), **looked_up}
     files = deletes.small_frame(reading.spark, pa.table(columns))
     joined = frame.join(f.broadcast(files), f.col(FILE) == f.col(_URI), "left")
     unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), f.col(FILE)))

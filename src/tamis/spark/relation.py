@@ -23,7 +23,7 @@ from tamis.spark.errors import MissingFileError, UnreadableFileError
 from tamis.spark.paths import as_shown, check_visible, pattern, plain, quoted
 from tamis.spark.session import is_remote, with_settings
 
-__all__ = ["STRICT", "Relation", "column", "is_opaque", "listing", "relation", "whole_files"]
+__all__ = ["STRICT", "Keys", "Relation", "column", "is_opaque", "listing", "relation", "whole_files"]
 
 THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -45,6 +45,7 @@ OPTIONS: Final = {
 AVRO: Final = "org.apache.spark:spark-avro_2.13"
 _LOCAL: Final = re.compile("^file:/+")
 """Spark lists local files as file:///x, and shows them to their rows as file:/x."""
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._=-]+")
 _NOT_FOUND: Final = re.compile(r"Path does not exist: (\S.*?)\. SQLSTATE")
 
 
@@ -71,6 +72,14 @@ def _has_decimal(field: ReadField) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """What tells the file of a row, and what that is for each file."""
+
+    file: Column
+    values: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A DataFrame over files, with the way back to them."""
 
@@ -86,6 +95,17 @@ class Relation:
     def position(self) -> Column:
         """The place of each row in its file. Spark knows it for Parquet alone."""
         return self.frame.metadataColumn("_metadata").getField("row_index")
+
+    def keys(self) -> Keys:
+        """Names of files where they tell one from another; else their addresses, as Spark lists them.
+
+        Spark shows names with escapes: an odd one is not taken.
+        """
+        names = [path.rpartition("/")[2] for path in self.paths]
+        if len(set(names)) == len(names) and all(map(_PLAIN_NAME.fullmatch, names)):
+            return Keys(self.frame.metadataColumn("_metadata").getField("file_name"), names)
+        uris = self.uris()
+        return Keys(self.file, [uris[path] for path in self.paths])
 
     def uris(self) -> dict[str, str]:
         """Each path as Spark shows it."""

@@ -19,6 +19,8 @@ from tamis.formats.scan import ReadField
 from tamis.spark.errors import UnreadableColumnError
 
 __all__ = [
+    "can_default",
+    "has_literal",
     "has_naive_time",
     "literal",
     "output_type",
@@ -68,6 +70,13 @@ def output_type(field: ReadField) -> DataType:
     if field.id is not None and field.default is not None and not _can_default(field.type):
         raise unreadable_column(field.name, field.described, " with an initial default")
     return _type(field, field.name, read=False)
+
+
+def can_default(field: ReadField, value: pa.Scalar) -> bool:
+    """Whether readers can give that value where a file lacks the column."""
+    if not value.is_valid:
+        return True
+    return field.type != pa.uuid() and (field.id is None or _can_default(field.type)) and has_literal(value)
 
 
 def _can_default(kind: pa.DataType) -> bool:
@@ -146,6 +155,10 @@ def plain_schema(schema: pa.Schema) -> StructType:
 def _plain(kind: pa.DataType, path: str) -> DataType:
     if pt.is_struct(kind):
         return StructType([StructField(one.name, _plain(one.type, f"{path}.{one.name}")) for one in kind])
+    if pt.is_list(kind):
+        return t.ArrayType(_plain(kind.value_type, f"{path}.element"))
+    if pt.is_map(kind):
+        return t.MapType(_plain(kind.key_type, f"{path}.key"), _plain(kind.item_type, f"{path}.value"))
     return _type(ReadField(path, kind), path, read=True)
 
 
@@ -184,9 +197,20 @@ def read_name(field: ReadField) -> str:
     return field.name if field.id is not None or field.written_as is None else field.written_as
 
 
+def has_literal(value: pa.Scalar) -> bool:
+    """Whether `literal` can write the value: a date beyond the year 9999 is none to Python."""
+    try:
+        literal(value)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
 def literal(value: pa.Scalar) -> str:
     """A default as Spark SQL writes it."""
     kind, plain = value.type, value.as_py()
+    if plain is None:
+        return "NULL"
     if pt.is_string(kind):
         # Not as a quoted text: what a backslash means there is a setting of the session.
         return f"CAST(X'{str(plain).encode().hex()}' AS STRING)"

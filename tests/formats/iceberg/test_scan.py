@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -142,12 +143,16 @@ def test_files_are_grouped_by_whether_they_need_the_filter(table: Table) -> None
     assert not any((group.positions, group.equality) != (False, False) for group in cut.groups)
 
 
-def test_a_column_that_a_file_may_lack_comes_from_metadata(table: Table) -> None:
-    """Its values are all NULL by the metrics, or it is not there: an imported file has its partition in its path."""
+def test_identity_partition_values_stand_in_whatever_metrics_say(table: Table) -> None:
+    """An imported file has its partition in its path alone, and metrics may count a column that is not there."""
     found = scanned(table)
-    assert {group.constants: len(group.numbers) for group in found.groups} == {(): 2, ("r",): 1}
-    (lacking,) = (group for group in found.groups if group.constants)
-    assert found.constants["r"].take(pa.array(lacking.numbers)).to_pylist() == [None]
+    assert [group.constants for group in found.groups] == [("r",)]
+    assert sorted(found.constants["r"].to_pylist(), key=str) == [None, "a", "b"]
+    with table.update_spec() as update:
+        update.remove_field("r")
+    table.append(pa.table({"id": pa.array([7], pa.int32()), "r": ["c"]}))
+    later = scanned(table)
+    assert {group.constants: len(group.numbers) for group in later.groups} == {(): 1, ("r",): 3}
 
 
 def test_each_file_has_its_partition_over_all_specs(table: Table) -> None:
@@ -178,7 +183,7 @@ def test_a_path_that_comes_again_is_read_again() -> None:
 
 
 def test_partition_value_that_cannot_be_decoded_is_never_a_column_s_null(tmp_path: Path) -> None:
-    """Without metrics the file may lack the column; its value is then that of the partition, or nobody's."""
+    """The file itself is asked. If it lacks the column, its value is that of the partition, or nobody's."""
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "region"))
     columns = Schema(NestedField(1, "id", IntegerType()), NestedField(2, "region", StringType()))
     table = create(tmp_path, columns, spec)
@@ -191,5 +196,8 @@ def test_partition_value_that_cannot_be_decoded_is_never_a_column_s_null(tmp_pat
     assert opened.source.scan(plan).groups[0].constants == ("region",)
     fault = Undecoded(0, np.array([True]), "no text")
     damaged = replace(plan, outcomes=(replace(outcome, batch=replace(outcome.batch, undecoded=(fault,))),))
-    with pytest.raises(UnreadableMetadataError, match="its partition value cannot be read"):
+    assert opened.source.scan(damaged).groups[0].constants == ("region",)
+    path = plan.files["path"][0].as_py().removeprefix("file://")
+    pq.write_table(pq.ParquetFile(path).read(["id"]), path)
+    with pytest.raises(UnreadableMetadataError, match="its partition value cannot be read, and it lacks the column"):
         opened.source.scan(damaged)

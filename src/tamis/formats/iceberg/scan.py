@@ -1,6 +1,6 @@
 """The files that a plan keeps, as a reader needs them: columns by field id, values of metadata, deletes.
 
-Law: a value that is in a file is read from the file; one that may not be there comes from the metadata that has it.
+Law: a value that is in a file is read from the file; one that is not there comes from the metadata that has it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from numpy import typing as npt
 
 from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.fields import read_field, read_fields
-from tamis.formats.iceberg.manifest_list import DATA, DELETES, read_manifest_list
-from tamis.formats.iceberg.manifests import live_manifests, read_data_files
-from tamis.formats.iceberg.pruning import may_match
+from tamis.formats.iceberg.manifest_list import DELETES, read_manifest_list
+from tamis.formats.iceberg.manifests import live_manifests
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
 from tamis.formats.iceberg.unified import shown_values, unified_partitions
-from tamis.formats.iceberg.written import Written, file_format, written_fields
+from tamis.formats.iceberg.written import Written, file_format, has_column, written_fields
 from tamis.formats.scan import FileFormat, FileGroup, ReadField, Scan
 from tamis.sieve.order import Mask
-from tamis.sieve.outcome import Outcome, Sieve
+from tamis.sieve.outcome import Outcome
 from tamis.sieve.plan import ScanPlan
 
 if TYPE_CHECKING:
@@ -45,10 +44,10 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     deletes = _deletes(table, outcomes)
     hidden = () if deletes is None else tuple(read_field(one) for one in deletes.hidden)
     wanted = (*fields, *hidden)
-    constants, uncertain = _constants(table, plan.sieve, outcomes, wanted)
+    constants, partitioned = _constants(table, outcomes, wanted)
     hidden_fields = () if deletes is None else deletes.hidden
     written = written_fields(table.metadata, table.fetch, files, [*top, *hidden_fields])
-    groups = _groups(files, outcomes, wanted, uncertain, deletes, written)
+    groups = _groups(files, outcomes, wanted, partitioned, deletes, written)
     scan = Scan(fields, files, tuple(groups), hidden, constants)
     if deletes is None:
         return scan
@@ -95,33 +94,29 @@ def _deletes(table: IcebergTable, outcomes: Sequence[Outcome]) -> ScanDeletes | 
 
 
 def _constants(
-    table: IcebergTable, sieve: Sieve, outcomes: Sequence[Outcome], wanted: Sequence[ReadField]
+    table: IcebergTable, outcomes: Sequence[Outcome], wanted: Sequence[ReadField]
 ) -> tuple[dict[str, pa.Array], dict[str, Mask]]:
-    """Identity partition values by column, and which files may lack that column.
+    """Identity partition values by column, and which files have such a value.
 
-    An imported file has its partition values in its path alone. A file whose metrics count a column's NULLs, fewer
-    than rows, has it.
+    It stands in wherever the file does not have the column: an imported file has its partition values in its path
+    alone, and some writers leave such columns out. Metrics do not tell which: they may count what is not there.
     """
     by_id = {field.id: field for field in wanted if not field.children}
     total = sum(int(outcome.kept.sum()) for outcome in outcomes)
-    values: dict[str, list[pa.Array]] = {}
-    uncertain: dict[str, Mask] = {}
-    present: Mapping[int, pa.Array] | None = None
+    partitioned: dict[str, Mask] = {}
     first = 0
     for outcome in outcomes:
         count = int(outcome.kept.sum())
         for _place, source in _identities(table, outcome, by_id):
-            if present is None:
-                present = _present(table, sieve, outcomes, by_id)
-            field = by_id[source]
-            lacking = ~_in(_taken([outcome], "path"), present.get(source))
-            if lacking.any():
-                uncertain.setdefault(field.name, np.zeros(total, np.bool_))[first : first + count] = lacking
+            name = by_id[source].name
+            partitioned.setdefault(name, np.zeros(total, np.bool_))[first : first + count] = True
         first += count
-    for name in uncertain:
-        field = next(one for one in wanted if one.name == name)
-        values[name] = [_values(table, outcome, field) for outcome in outcomes]
-    return {name: pa.chunked_array(parts).combine_chunks() for name, parts in values.items()}, uncertain
+    values = {
+        field.name: pa.chunked_array([_values(table, outcome, field) for outcome in outcomes]).combine_chunks()
+        for field in by_id.values()
+        if field.name in partitioned
+    }
+    return values, partitioned
 
 
 def _identities(
@@ -145,44 +140,19 @@ def _values(table: IcebergTable, outcome: Outcome, field: ReadField) -> pa.Array
     type_ = pa.string() if field.type == pa.uuid() else field.type
     for place, source in _identities(table, outcome, {field.id: field}):
         if source == field.id and batch.partition is not None:
-            _check_decoded(outcome, place)
+            _check_decoded(table, outcome, place, field)
             return shown_values(batch.partition.field(place).filter(kept)).cast(type_)
     return pa.nulls(int(outcome.kept.sum()), type_)
 
 
-def _check_decoded(outcome: Outcome, place: int) -> None:
-    """A partition value that could not be decoded keeps its file; as a column's value it would be wrong."""
+def _check_decoded(table: IcebergTable, outcome: Outcome, place: int, field: ReadField) -> None:
+    """A partition value that could not be decoded keeps its file, which must have the column: NULL would be wrong."""
     for fault in outcome.batch.undecoded:
-        wrong = np.flatnonzero(fault.rows & outcome.kept)
-        if fault.field == place and len(wrong):
-            path = outcome.batch.path[int(wrong[0])].as_py()
-            raise unreadable(path, f"its partition value cannot be read, and it may lack the column: {fault.text}")
-
-
-def _present(
-    table: IcebergTable, sieve: Sieve, outcomes: Sequence[Outcome], by_id: Mapping[int | None, ReadField]
-) -> Mapping[int, pa.Array]:
-    """For each identity source, the paths of files that surely have the column, by their metrics."""
-    specs = {outcome.batch.spec_id for outcome in outcomes}
-    sources = {source for outcome in outcomes for _, source in _identities(table, outcome, by_id)}
-    assert table.selection.snapshot is not None  # noqa: S101 - for the type checker: there are files
-    listed = live_manifests(read_manifest_list(table.selection.snapshot, table.fetch), DATA)
-    kept = may_match(sieve, table.metadata, listed)
-    chosen = [one for one, keep in zip(listed, kept, strict=True) if keep and one.spec_id in specs]
-    wanted = {source: by_id[source].type for source in sources}
-    found: dict[int, list[pa.Array]] = {source: [] for source in sources}
-    for batch in read_data_files(table.metadata, chosen, table.fetch, wanted, cache=table.cache):
-        for source in sources:
-            stats = batch.stats.get(source)
-            if stats is not None and stats.null_count is not None:
-                found[source].append(batch.path.filter(pc.less(stats.null_count, batch.rows)))
-    return {source: pa.chunked_array(parts, pa.string()) for source, parts in found.items()}
-
-
-def _in(paths: pa.ChunkedArray, known: pa.Array | None) -> Mask:
-    if known is None:
-        return np.zeros(len(paths), np.bool_)
-    return np.asarray(pc.is_in(paths, known.combine_chunks()).to_numpy())
+        for row in np.flatnonzero(fault.rows & outcome.kept).tolist() if fault.field == place else ():
+            path = outcome.batch.path[row].as_py()
+            name = outcome.batch.extra["file_format"][row].as_py().lower()
+            if not has_column(table.metadata, table.fetch, path, file_format(name, path), field.id):
+                raise unreadable(path, f"its partition value cannot be read, and it lacks the column: {fault.text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +173,7 @@ def _groups(
     files: pa.Table,
     outcomes: Sequence[Outcome],
     wanted: tuple[ReadField, ...],
-    uncertain: Mapping[str, Mask],
+    partitioned: Mapping[str, Mask],
     deletes: ScanDeletes | None,
     written: Written,
 ) -> list[FileGroup]:
@@ -214,14 +184,14 @@ def _groups(
     members: dict[_Kind, list[int]] = {}
     formats = [file_format(name, path) for name, path in _distinct_formats(files)]
     codes = files["file_format"].combine_chunks().dictionary_encode().indices.to_numpy()
-    names = list(uncertain)
-    flags = np.stack([holds, positions, equality, *(uncertain[name] for name in names)])
+    names = list(partitioned)
+    flags = np.stack([holds, positions, equality, *(partitioned[name] for name in names)])
     columns = (_repeats(files["path"]), codes, written.kinds, *flags)
     rows, inverse = np.unique(np.stack([np.asarray(one, np.int64) for one in columns]), axis=1, return_inverse=True)
     order = _first_seen(inverse)
     for kind in order:
-        repeat, code, way, hold, position, equal, *lacking = rows[:, kind].tolist()
-        constants = tuple(name for name, lacks in zip(names, lacking, strict=True) if lacks)
+        repeat, code, way, hold, position, equal, *valued = rows[:, kind].tolist()
+        constants = tuple(name for name, has_value in zip(names, valued, strict=True) if has_value)
         key = _Kind(formats[code], way, constants, bool(hold), bool(position), bool(equal), repeat)
         members[key] = np.flatnonzero(inverse == kind).tolist()
     return [

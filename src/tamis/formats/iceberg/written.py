@@ -30,7 +30,7 @@ from tamis.formats.scan import FileFormat, ReadField
 if TYPE_CHECKING:
     from tamis.formats.iceberg.metadata import TableMetadata
 
-__all__ = ["BY_ID", "Way", "Written", "file_format", "written_fields"]
+__all__ = ["BY_ID", "Way", "Written", "file_format", "has_column", "written_fields"]
 
 THREADS: Final = 16
 """Files that are asked at a time: each answer is one or two small requests."""
@@ -82,22 +82,19 @@ def written_fields(metadata: TableMetadata, fetch: Fetch, files: pa.Table, field
     return Written(kinds, tuple(ways))
 
 
+def has_column(
+    metadata: TableMetadata, fetch: Fetch, path: str, file_format: FileFormat, field_id: int | None
+) -> bool:
+    """Whether a file has the column of that id, as the file itself says."""
+    with _opened(fetch, path) as stream:
+        shape = read_shape(stream, path, file_format)
+    return any(one.id == field_id for one in _with_ids(metadata, shape, path).children)
+
+
 def _way(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field], path: str) -> Way:
-    if shape.has_ids:
-        if file_format == "parquet":
-            return BY_ID
-    elif metadata.name_mapping is not None:
-        try:
-            shape = named(shape, metadata.name_mapping)
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
-            raise unreadable(metadata.path, f"its name mapping is no name mapping ({error})") from error
-    else:
-        raise UnsupportedFormatError(
-            f"{shown(path)} carries no field ids, and the table has no name mapping: which column is which cannot be "
-            "known. Set the table property schema.name-mapping.default.",
-            path=shown(path),
-            feature="data files without field ids",
-        )
+    if shape.has_ids and file_format == "parquet":
+        return BY_ID
+    shape = _with_ids(metadata, shape, path)
     zoned = next((one for one in shape.walk() if one.zoned), None) if file_format == "orc" else None
     if zoned is not None:
         raise UnsupportedFormatError(
@@ -108,6 +105,23 @@ def _way(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields:
         )
     options = (("avroSchema", avro_reader_schema(shape)),) if file_format == "avro" else ()
     return Way(tuple(_found(read_field(one), shape.children) for one in fields), options)
+
+
+def _with_ids(metadata: TableMetadata, shape: Shape, path: str) -> Shape:
+    """The shape, with ids by the table's name mapping if the file carries none."""
+    if shape.has_ids:
+        return shape
+    if metadata.name_mapping is None:
+        raise UnsupportedFormatError(
+            f"{shown(path)} carries no field ids, and the table has no name mapping: which column is which cannot be "
+            "known. Set the table property schema.name-mapping.default.",
+            path=shown(path),
+            feature="data files without field ids",
+        )
+    try:
+        return named(shape, metadata.name_mapping)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise unreadable(metadata.path, f"its name mapping is no name mapping ({error})") from error
 
 
 def _found(field: ReadField, shapes: Sequence[Shape]) -> ReadField:

@@ -1,0 +1,49 @@
+"""What a file has for all its rows, looked up by the file's name where a row needs it.
+
+A join would cost every row, also of queries that want none of it. An expression costs the rows that ask, and is not
+computed at all where nobody selects it. Spark searches a map from its beginning, so files are spread over as many
+small maps as there are files, by a checksum of their names.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as f
+
+from tamis.spark.deletes import small_frame
+from tamis.spark.relation import Keys
+
+__all__ = ["is_one_value", "looked_up_columns"]
+
+
+def is_one_value(values: pa.Array) -> bool:
+    """Whether all values are one and the same; 0.0 and -0.0 are two."""
+    if pt.is_floating(values.type):
+        values = values.view(pa.int64() if pt.is_float64(values.type) else pa.int32())
+    return len(pc.unique(values)) == 1
+
+
+def looked_up_columns(spark: SparkSession, keys: Keys, values: pa.Table) -> dict[str, Column]:
+    """A column for each of these, which have a row for each of the keys' files. An unknown file stops the job."""
+    file, names = keys.file, keys.values
+    count = 1 << max(len(names) - 1, 0).bit_length()
+    places = np.fromiter((crc32(name.encode()) % count for name in names), np.int64, len(names))
+    order = np.argsort(places, kind="stable")
+    starts = np.searchsorted(places[order], np.arange(count + 1)).astype(np.int32)
+    arrays = [values[name].combine_chunks().take(pa.array(order)) for name in values.column_names]
+    entries = pa.StructArray.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
+    maps = pa.MapArray.from_arrays(starts, pa.array(names, pa.string()).take(pa.array(order)), entries)
+    buckets = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), maps)
+    table = small_frame(spark, pa.table({"files": buckets})).scalar()
+    entry = f.element_at(f.get(table, (f.crc32(file) % count).cast("int")), file)
+    unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), file))
+    return {
+        name: f.when(entry.isNull(), unknown).otherwise(entry.getField(str(place)))
+        for place, name in enumerate(values.column_names)
+    }
