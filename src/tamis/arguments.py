@@ -7,6 +7,7 @@ for "no condition". Objects of PySpark are known by their class's name, so that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from tamis.predicate.build import Expression
@@ -20,9 +21,11 @@ __all__ = [
     "check_filters",
     "check_names",
     "check_session",
+    "check_target",
     "check_type",
     "condition",
     "kind",
+    "moment_ms",
 ]
 
 EXECUTORS: Final = ("auto", "always", "never")
@@ -75,6 +78,42 @@ def check_dataframe(name: str, frame: object) -> None:
     elif _is_a(frame, "Table", "pyarrow.") or _is_a(frame, "DataFrame", "polars."):
         cure += ": spark.createDataFrame(frame.to_pandas())"
     raise TypeError(f"{name} is {kind(frame)}: {cure}.")
+
+
+def check_target(target: object, catalog: object) -> None:
+    """TypeError unless target names a table, or is one of PyIceberg's, and catalog is a catalog."""
+    if not isinstance(target, str) and not _is_a(target, "Table", "pyiceberg."):
+        raise TypeError(
+            f"the table is {kind(target)}: give its folder, its metadata file, its name catalog.namespace.table, or "
+            "a Table of PyIceberg."
+        )
+    if catalog is None or isinstance(catalog, (str, Mapping)) or _is_a(catalog, "Catalog", "pyiceberg."):
+        if catalog is not None and not isinstance(target, str):
+            raise TypeError("a Table of PyIceberg knows its catalog: leave catalog= out.")
+        return
+    raise TypeError(
+        f"catalog is {kind(catalog)}: give its configured name, its properties, or a Catalog of PyIceberg."
+    )
+
+
+def moment_ms(as_of: object, as_of_ms: object) -> int | None:
+    """The time in milliseconds since 1970; None if none is given."""
+    check_type("as_of_ms", as_of_ms, int, type(None), expected="milliseconds since 1970")
+    if as_of is None:
+        return as_of_ms  # type: ignore[return-value] # an int or None by now
+    if as_of_ms is not None:
+        raise TypeError("as_of and as_of_ms are the same in two forms: give one of them.")
+    if isinstance(as_of, str):
+        try:
+            as_of = datetime.fromisoformat(as_of.strip())
+        except ValueError:
+            raise ValueError(
+                f"as_of is {as_of!r}, not a time: write 2024-01-15 or 2024-01-15T12:00:00+01:00."
+            ) from None
+    check_type("as_of", as_of, datetime, expected="a datetime, or ISO 8601 text")
+    assert isinstance(as_of, datetime)  # noqa: S101 - for the type checker
+    moment = as_of if as_of.tzinfo is not None else as_of.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def check_executors(value: object) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from tamis.arguments import (
@@ -16,9 +18,11 @@ from tamis.arguments import (
     check_filters,
     check_names,
     check_session,
+    check_target,
     check_type,
     condition,
     kind,
+    moment_ms,
 )
 from tamis.explain.brief import page_part, plan_line
 from tamis.formats import At, FormatTable, open_table
@@ -33,6 +37,8 @@ from tamis.sieve.plan import ScanPlan
 from tamis.sieve.runtime import RuntimeFilter
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table as PyIcebergTable
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.spark.join import Join
@@ -293,18 +299,26 @@ class Table:
 
 
 def open(
-    target: str,
+    target: str | PathLike[str] | PyIcebergTable,
     *,
     snapshot_id: int | None = None,
     ref: str | None = None,
+    as_of: datetime | str | None = None,
     as_of_ms: int | None = None,
-    catalog: str | Mapping[str, str] | None = None,
+    catalog: str | Mapping[str, str] | Catalog | None = None,
     cache: bool | None = None,
 ) -> Table:
-    """Open a table: by its folder, its metadata file, or its name `catalog.namespace.table`.
+    """Open a table: by its folder, its metadata file, its name `catalog.namespace.table`, or as PyIceberg's Table.
 
-    snapshot_id, ref (a branch or tag) or as_of_ms (milliseconds since 1970) choose an older state. catalog is the
-    name of a configured PyIceberg catalog, or its properties; target is then `namespace.table`. cache=False reads
-    all metadata anew; otherwise decoded manifests are kept on local disk, unless TAMIS_CACHE=off.
+    snapshot_id, ref (a branch or tag) or as_of (a datetime, or ISO 8601 text; in UTC if it has no zone; as_of_ms is
+    the same in milliseconds since 1970) choose an older state. catalog is the name of a configured PyIceberg catalog,
+    its properties, or PyIceberg's Catalog; target is then `namespace.table`. cache=False reads all metadata anew;
+    otherwise decoded manifests are kept on local disk, unless TAMIS_CACHE=off.
     """
-    return Table(open_table(target, At(snapshot_id, ref, as_of_ms), catalog, cache=cache))
+    name = fspath(target) if isinstance(target, PathLike) else target
+    check_target(name, catalog)
+    check_type("snapshot_id", snapshot_id, int, type(None), expected="a snapshot's id, a number")
+    check_type("ref", ref, str, type(None), expected="the name of a branch or tag")
+    check_type("cache", cache, bool, type(None), expected="True, False or None")
+    at = At(snapshot_id, ref, moment_ms(as_of, as_of_ms))
+    return Table(open_table(name, at, catalog, cache=cache))

@@ -9,7 +9,11 @@ import csv
 import io
 import json
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from time import monotonic, sleep
 
 import pyarrow.parquet as pq
 import pytest
@@ -47,7 +51,7 @@ def test_scan_prints_exactly_the_rows_and_tells_the_funnel_apart(table: Table) -
         "2024-01-04T12:00:00.000000,9",
     ]
     assert "WHERE  id > 6" in ran.err
-    assert "reads 2 of 4 files (50.0%), 2 of them whole" in ran.err
+    assert "would read 2 of 4 files (50.0%)" in ran.err
     assert re.search(r"^3 rows, in [\d.]+ s$", ran.err, re.MULTILINE)
 
 
@@ -68,8 +72,8 @@ def test_join_prints_the_rows_and_what_the_keys_removed(table: Table, tmp_path: 
         }
     ]
     assert "JOIN   region in 1 join key" in ran.err
-    assert re.search(r"^join keys of +keys +collected in", ran.err, re.MULTILINE)
-    assert "reads 1 of 4 files" in ran.err
+    assert re.search(r"^join keys of region \(1 key, collected in [\d.]+ m?s\) prune", ran.err, re.MULTILINE)
+    assert "would read 1 of 4 files" in ran.err
 
 
 def test_folder_is_whole_and_alone(table: Table, tmp_path: Path) -> None:
@@ -201,3 +205,33 @@ def test_limit_holds_for_every_output(
     said = Output.of(None, None, None, overwrite=False).write(spark.range(50), shares_files=True)
     assert said.startswith("the first 20 rows: more with --limit")
     assert len(capsys.readouterr().out.splitlines()) == 2 + 22
+
+
+def test_scan_that_is_interrupted_while_spark_starts_leaves_no_jvm_behind(table: Table) -> None:
+    """A JVM whose start is broken off waits for ever, with all its memory."""
+    program = [sys.executable, "-c", "from tamis.cli import main; main()", "scan", folder_of(table), *LOCAL]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        jvm = _first_java_below(running.pid)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(120) == 130
+        assert "Traceback" not in running.stderr.read()
+    deadline = monotonic() + 60
+    while Path(f"/proc/{jvm}").exists() and monotonic() < deadline:
+        sleep(0.2)
+    assert not Path(f"/proc/{jvm}").exists(), "the JVM is still there"
+
+
+def _first_java_below(pid: int) -> int:
+    """The first Java process that pid has started, itself or through a script."""
+    deadline = monotonic() + 60
+    while monotonic() < deadline:
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                number, name, _, parent = stat.read_text(encoding="ascii").split()[:4]
+            except (OSError, ValueError):
+                continue  # it has ended meanwhile, or its name has a blank
+            if name == "(java)" and int(parent) == pid:
+                return int(number)
+        sleep(0.05)
+    pytest.fail("no JVM was started")

@@ -234,3 +234,78 @@ def test_table_and_plan_can_be_pickled_and_still_plan(table: tamis.Table) -> Non
     plan = pickle.loads(pickle.dumps(table.plan("id > 3")))  # noqa: S301 - as above
     assert again.plan("id > 3").files.equals(plan.files)
     assert plan.explain() == table.plan("id > 3").explain()
+
+
+# -- tamis.open -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - a table of PyIceberg
+    return events(tmp_path_factory.mktemp("opened"))
+
+
+def test_table_opens_by_a_path_object_by_pyiceberg_s_table_and_by_its_catalog(made: Any) -> None:  # noqa: ANN401
+    by_path = tamis.open(Path(folder_of(made)))
+    for opened in (tamis.open(made), tamis.open("db.events", catalog=made.catalog)):
+        assert opened.plan("id > 3").files.equals(by_path.plan("id > 3").files)
+    assert tamis.open(made).name == "db.events"
+
+
+def test_time_of_a_state_is_a_datetime_or_text(made: Any) -> None:  # noqa: ANN401
+    second = made.history()[1]
+    moment = dt.datetime.fromtimestamp(second.timestamp_ms / 1000, dt.UTC)
+    for as_of in (moment, moment.isoformat(), moment.replace(tzinfo=None), moment.replace(tzinfo=None).isoformat()):
+        assert tamis.open(made, as_of=as_of).snapshot_id == second.snapshot_id
+    assert tamis.open(made, as_of_ms=second.timestamp_ms).snapshot_id == second.snapshot_id
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "error", "words"),
+    [
+        (None, {}, TypeError, "the table is None"),
+        (5, {}, TypeError, "the table is an int"),
+        (b"/x", {}, TypeError, "the table is a bytes"),
+        (["/x"], {}, TypeError, "the table is a list"),
+        (pd.DataFrame(), {}, TypeError, "the table is a pandas"),
+        ("/x", {"snapshot_id": "7"}, TypeError, "snapshot_id is a str"),
+        ("/x", {"snapshot_id": True}, TypeError, "snapshot_id is a bool"),
+        ("/x", {"ref": 7}, TypeError, "ref is an int"),
+        ("/x", {"as_of_ms": 1.5}, TypeError, "as_of_ms is a float"),
+        ("/x", {"as_of": 7}, TypeError, "as_of is an int"),
+        ("/x", {"as_of": dt.date(2024, 1, 1)}, TypeError, "as_of is a datetime.date"),
+        ("/x", {"as_of": "yesterday"}, ValueError, "not a time"),
+        ("/x", {"as_of": "2024-01-01", "as_of_ms": 5}, TypeError, "give one of them"),
+        ("/x", {"catalog": 7}, TypeError, "catalog is an int"),
+        ("/x", {"cache": "off"}, TypeError, "cache is a str"),
+    ],
+)
+def test_wrong_argument_of_open_is_named(
+    target: object, arguments: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        tamis.open(target, **arguments)  # type: ignore[arg-type] # the point of the test
+
+
+def test_wrong_name_of_a_table_gets_near_ones(made: Any) -> None:  # noqa: ANN401
+    with pytest.raises(tamis.errors.TamisError, match=r"no table 'db.event'. Did you mean db.events\?"):
+        tamis.open("db.event", catalog=made.catalog)
+
+
+def test_properties_without_a_name_say_by_which_name_the_table_was_asked_for(made: Any) -> None:  # noqa: ANN401
+    """A SQL catalog finds tables by the catalog's name: with another one, all are missing."""
+    properties = {key: value for key, value in made.catalog.properties.items() if key != "name"}
+    with pytest.raises(tamis.errors.TamisError, match="asked by the name 'tamis' since it has none"):
+        tamis.open("db.events", catalog={"type": "sql", **properties})
+
+
+def test_table_with_credentials_is_pickled_without_them(made: Any) -> None:  # noqa: ANN401
+    io = made.catalog._load_file_io({"s3.secret-access-key": "hush-hush", "token": "hush-hush"}, "s3://b/x")
+    from dataclasses import replace
+
+    from tamis.formats.iceberg.catalogs import fetch_through
+
+    opened = tamis.open(made)
+    held = tamis.Table(replace(opened.source, fetch=fetch_through(io)))  # type: ignore[type-var] # a dataclass
+    assert b"hush-hush" not in pickle.dumps(held)
+    again = pickle.loads(pickle.dumps(held))  # noqa: S301 - made in this line
+    assert again.plan("id > 3").files.equals(opened.plan("id > 3").files)

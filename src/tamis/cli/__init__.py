@@ -7,12 +7,14 @@ import logging
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import typer
 
 import tamis
-from tamis.cli import demo, explain, inspect, join, scan
+from tamis.cli import demo, explain, inspect, join, ls, scan
+from tamis.cli.pipes import quiet_when_piped
 from tamis.errors import BindError, ParseError, TamisError
 
 __all__ = ["app", "main"]
@@ -24,14 +26,37 @@ app = typer.Typer(
     name="tamis",
     help="Which files of a lakehouse table a query, a join, a rewrite or a DELETE has to touch, and why.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,  # tracebacks stay Python's own, for bug reports
 )
-app.command(name="demo")(demo.demo)
-app.command(name="explain")(explain.explain)
-app.command(name="inspect")(inspect.inspect)
-app.command(name="scan")(scan.scan)
-app.command(name="join")(join.join)
+
+
+def _add(command: Callable[..., None], *examples: str) -> None:
+    """Add a command under its own name, with examples below its help."""
+    lines = "\n\n".join(("Examples:", *examples))
+    app.command(name=command.__name__, epilog=lines)(quiet_when_piped(command))
+
+
+_add(demo.demo, "tamis demo", "tamis demo --no-spark")
+_add(
+    explain.explain,
+    """tamis explain prod.db.events --where "ts >= timestamp '2024-01-15' AND region = 'eu'\"""",
+    "tamis explain /warehouse/db/events --where @query.sql --files",
+    "tamis explain prod.db.events --where @query.sql --kept --csv > to_read.csv",
+    "tamis explain prod.db.events --as-of 2024-01-15 --json",
+)
+_add(inspect.inspect, "tamis inspect prod.db.events", "tamis inspect /warehouse/db/events --ref audit --json")
+_add(ls.ls, "tamis ls", "tamis ls prod", "tamis ls prod.db")
+_add(
+    scan.scan,
+    'tamis scan prod.db.events --where "customer_id = 77" --select customer_id,amount --limit 5',
+    'tamis scan prod.db.events --where "amount > 70" --out rows.csv',
+)
+_add(
+    join.join,
+    'tamis join prod.db.events customers.csv --on customer_id --where "amount > 70"',
+    "tamis join prod.db.events prod.db.customers --on customer_id=id --out joined.parquet",
+)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -27,6 +27,7 @@ from tamis.cli.options import (
     Snapshot,
     State,
     Where,
+    read_condition,
 )
 from tamis.cli.output import Output
 from tamis.cli.progress import SparkWatch
@@ -73,7 +74,13 @@ def join(  # noqa: PLR0913 - an argument an option
     where: Where = None,
     *,
     dim_where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="A condition on DIM.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            callback=read_condition,
+            help="WHERE condition on DIM (default: all rows).",
+            show_default=False,
+        ),
     ] = None,
     dim_format: Annotated[
         str | None,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,7 +35,23 @@ __all__ = [
     "TimeZone",
     "Where",
     "quick_start",
+    "read_condition",
 ]
+
+
+def read_condition(text: str | None) -> str | None:
+    """The condition as it is written, or what the file has that it names; BadParameter if there is no such file."""
+    if text is None or (text != "-" and not text.startswith("@")):
+        return text
+    try:
+        if text == "-":
+            return sys.stdin.read()
+        return Path(text[1:]).expanduser().read_text(encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"cannot read {text[1:]}: {error.strerror}", param_hint="--where") from error
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(f"{text[1:] or 'standard input'} is not UTF-8 text", param_hint="--where") from error
+
 
 TableName = Annotated[
     str,
@@ -64,7 +82,12 @@ Catalog = Annotated[
 TimeZone = Annotated[str, typer.Option(metavar="ZONE", help="The time zone of times that are written without one.")]
 Where = Annotated[
     str | None,
-    typer.Option(metavar="SQL", help="The condition, as Spark reads it; every row without it.", show_default=False),
+    typer.Option(
+        metavar="SQL",
+        callback=read_condition,
+        help="WHERE condition in Spark SQL (default: all rows). @FILE reads it from a file, - from standard input.",
+        show_default=False,
+    ),
 ]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Fail where a file would be kept because it cannot be judged.")

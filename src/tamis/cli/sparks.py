@@ -119,7 +119,8 @@ class Session:
             _reach(self.remote or "")
         self._set_environment()
         try:
-            with starting("starting Spark" if embedded else "connecting to Spark"), _printing_to(log):
+            what = "starting Spark" if embedded else "connecting to Spark"
+            with _uninterrupted(), starting(what), _printing_to(log):
                 return checked(self._built(embedded=embedded))
         except Exception as error:
             raise not_started(error, log) from error
@@ -150,6 +151,55 @@ class Session:
 
         for name in LOGGERS:
             PySparkLogger.getLogger(name).disabled = True
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Spark finish its start before Ctrl-C counts: a JVM whose start is broken off lives on.
+
+    It looks for a folder that PySpark has removed, fails, and waits for ever. A second Ctrl-C counts at once, and
+    ends the processes that this one has started.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = 0
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            for child in _children():
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        _end_jvm()
+        raise KeyboardInterrupt
+
+
+def _end_jvm() -> None:
+    """Stop a session that nobody waits for any more; its JVM ends with this process."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession()
+    if spark is not None:
+        spark.stop()
+
+
+def _children() -> list[int]:
+    """The processes that this one has started, where the system tells."""
+    found: list[int] = []
+    for task in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, task.read_text(encoding="ascii").split())
+    return found
 
 
 @contextmanager

@@ -6,14 +6,22 @@ funnel. Which format a path holds is seen from its layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tamis.formats.errors import NoSuchTableError, UnsupportedFormatError, shown
 from tamis.formats.iceberg.cache import ManifestCache
-from tamis.formats.iceberg.catalogs import fetch_through, file_io, find_table
+from tamis.formats.iceberg.catalogs import (
+    CatalogLike,
+    fetch_through,
+    file_io,
+    find_table,
+    is_pyiceberg_table,
+    list_catalog,
+    loaded_table,
+)
 from tamis.formats.iceberg.conditions import converted
 from tamis.formats.iceberg.inspection import Inspection
 from tamis.formats.iceberg.locate import is_table_folder, local_path
@@ -29,7 +37,7 @@ from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.plan import ScanPlan
 
-__all__ = ["At", "FormatTable", "converted_condition", "open_table"]
+__all__ = ["At", "FormatTable", "converted_condition", "list_catalog", "open_table"]
 
 
 def converted_condition(expression: object, schema: Schema) -> Node:
@@ -88,14 +96,15 @@ class At:
     """The state at a time, in milliseconds since 1970."""
 
 
-def open_table(
-    target: str, at: At, catalog: str | Mapping[str, str] | None, *, cache: bool | None = None
-) -> FormatTable:
-    """The table that target names: a folder, a metadata file, or a name in a catalog.
+def open_table(target: Any, at: At, catalog: CatalogLike | None, *, cache: bool | None = None) -> FormatTable:  # noqa: ANN401 - a name, or another library's object
+    """The table that target names: a folder, a metadata file, or a name in a catalog; or that PyIceberg has loaded.
 
     cache says whether decoded metadata is kept on local disk; if not given, the environment does, and else it is.
     """
     kept = ManifestCache.chosen(cache)
+    if is_pyiceberg_table(target):
+        name, location, fetch = loaded_table(target)
+        return _iceberg(name, parse_metadata(fetch(location), location), at, fetch, kept)
     path = local_path(target)
     if catalog is None and path is not None and path.exists():
         return _open_local(target, path, at, kept)
@@ -114,7 +123,7 @@ def _open_local(target: str, path: Path, at: At, cache: ManifestCache | None) ->
             raise _not_yet(target, "Paimon")
         if not is_table_folder(path):
             raise NoSuchTableError(
-                f"{shown(target)} is no table: it has no metadata/*.metadata.json. Give a table's folder, its "
+                f"{shown(target)} is not a table: it has no metadata/*.metadata.json. Give a table's folder, its "
                 "metadata file, or its name in a catalog.",
                 table=shown(target),
             )
@@ -130,7 +139,7 @@ def _open_local(target: str, path: Path, at: At, cache: ManifestCache | None) ->
 def _open_remote(target: str, at: At, cache: ManifestCache | None) -> FormatTable:
     if not target.split("?", maxsplit=1)[0].endswith((".metadata.json", ".metadata.json.gz")):
         raise NoSuchTableError(
-            f"{shown(target)} is no metadata file. A folder of an object store cannot be listed safely: open the "
+            f"{shown(target)} is not a metadata file. A folder of an object store cannot be listed safely: open the "
             "table by its name in a catalog, or give the newest *.metadata.json.",
             table=shown(target),
         )

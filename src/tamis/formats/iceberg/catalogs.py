@@ -6,58 +6,161 @@ Whatever `load_catalog` gives serves: REST, SQL, Hive, Glue. PyIceberg finds the
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, cast
 
-from tamis.errors import MissingDependency
+from tamis.errors import MissingDependency, TamisError
 from tamis.formats.errors import CatalogError, NoSuchTableError, shown, unreadable
 from tamis.formats.iceberg.locate import local_path
 from tamis.formats.iceberg.reading import Fetch, fetch_local
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyiceberg.io import FileIO
+    from pyiceberg.table import Table as PyIcebergTable
 
-__all__ = ["FileIOFetch", "fetch_through", "file_io", "find_table"]
+__all__ = [
+    "CatalogLike",
+    "CatalogListing",
+    "FileIOFetch",
+    "fetch_through",
+    "file_io",
+    "find_table",
+    "is_pyiceberg_table",
+    "list_catalog",
+    "loaded_table",
+]
+
+_QUERY: Final = re.compile(r"\?[^\s'\")]*=[^\s'\")]*")
+"""What follows a path in a URI, whether the URI is whole or a client quotes its path alone."""
+_SECRET: Final = re.compile(r"token|secret|password|credential|access-key|account-key|sas", re.IGNORECASE)
+SHORTEST_SECRET: Final = 4
+"""Shorter values occur in any text by chance."""
 
 
-def find_table(name: str, catalog: str | Mapping[str, str] | None) -> tuple[str, Fetch]:
+CatalogLike: TypeAlias = "str | Mapping[str, str] | Catalog"
+"""A catalog: by its name in PyIceberg's configuration, by its properties, or as PyIceberg's own object."""
+UNNAMED: Final = "tamis"
+"""What a catalog is called whose properties have no name. A SQL catalog finds its tables by that name."""
+MOST_NEAR: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogListing:
+    """What is below a name, by full names."""
+
+    namespaces: tuple[str, ...]
+    tables: tuple[str, ...]
+    empty: str
+    """What to say if there is nothing."""
+
+
+def is_pyiceberg_table(target: object) -> bool:
+    """Whether target is a table that PyIceberg has loaded."""
+    return any(of.__name__ == "Table" and of.__module__ == "pyiceberg.table" for of in type(target).__mro__)
+
+
+def loaded_table(table: PyIcebergTable) -> tuple[str, str, Fetch]:
+    """The name and the metadata file of a table that PyIceberg has loaded, and how to fetch its files."""
+    return ".".join(table.name()), table.metadata_location, fetch_through(table.io)
+
+
+def find_table(name: str, catalog: CatalogLike | None) -> tuple[str, Fetch]:
     """The location of the table's metadata file, and how to fetch its files.
 
-    name is `catalog.db.table`; the first part is the catalog, unless one is given, by its configured name or by its
-    properties.
+    name is `catalog.db.table`; the first part is the catalog, unless one is given.
     """
-    load_catalog, no_such_table = _pyiceberg()
+    _, no_such_table = _pyiceberg()
     first, _, rest = name.partition(".")
     identifier = name if catalog is not None else rest
     is_path = catalog is None and ("/" in name or "\\" in name)
     if is_path or "." not in identifier:
         raise NoSuchTableError(
-            f"no table {name!r}: it is no file or folder here, and a name in a catalog has three parts, "
+            f"no table {name!r}: it is not a file or folder here, and a name in a catalog has three parts, "
             "catalog.namespace.table.",
             table=name,
         )
-    if not isinstance(catalog, Mapping):
-        _check_configured(catalog or first, identifier)
-    label = "the given catalog" if isinstance(catalog, Mapping) else f"catalog {catalog or first!r}"
+    loaded, label = _loaded(catalog or first, identifier)
+    with _reported(loaded, label, f"cannot open {identifier!r} through {label}", identifier):
+        try:
+            table = loaded.load_table(identifier)
+        except no_such_table as error:
+            raise NoSuchTableError(
+                f"{label} has no table {identifier!r}. {_near(loaded, identifier)}", table=identifier
+            ) from error
+    return table.metadata_location, fetch_through(table.io)
+
+
+def list_catalog(name: str | None) -> CatalogListing:
+    """The configured catalogs; the namespaces of one; or the tables, and the namespaces, of a namespace."""
+    _pyiceberg()
+    if name is None:
+        from pyiceberg.catalog import list_catalogs
+
+        empty = "no catalog is configured: see ~/.pyiceberg.yaml, or set PYICEBERG_CATALOG__NAME__URI"
+        return CatalogListing(tuple(sorted(list_catalogs())), (), empty)
+    first, _, namespace = name.partition(".")
+    loaded, label = _loaded(first, name)
+    with _reported(loaded, label, f"cannot list {name!r}", name):
+        inside = loaded.list_namespaces(namespace or ())
+        tables = loaded.list_tables(namespace) if namespace else []
+    below = sorted({".".join((first, *path)) for path in inside} - {name})
+    return CatalogListing(
+        tuple(below), tuple(sorted(".".join((first, *path)) for path in tables)), f"there is nothing in {name}"
+    )
+
+
+def _loaded(catalog: CatalogLike, wanted: str) -> tuple[Catalog, str]:
+    """The catalog, and what to call it in a message."""
+    load_catalog, _ = _pyiceberg()
+    if isinstance(catalog, str):
+        _check_configured(catalog, wanted)
+        label, settings = f"catalog {catalog!r}", {"name": catalog}
+    elif isinstance(catalog, Mapping):
+        settings = dict(catalog)
+        asked = settings.setdefault("name", UNNAMED)
+        label = "the given catalog" + (f", asked by the name {UNNAMED!r} since it has none," * (asked == UNNAMED))
+    else:
+        return catalog, f"catalog {catalog.name!r}"
+    with _reported(settings, label, f"cannot open {wanted!r} through {label}", wanted):
+        name = settings.pop("name")
+        return load_catalog(name, **settings), label
+
+
+@contextmanager
+def _reported(catalog: Catalog | Mapping[str, str], label: str, what: str, wanted: str) -> Iterator[None]:
+    """Whatever a catalog's client raises, as one error without secrets."""
     try:
-        settings = dict(catalog) if isinstance(catalog, Mapping) else {"name": catalog or first}
-        loaded = load_catalog(settings.pop("name", "tamis"), **settings)
-        table = loaded.load_table(identifier)
-    except no_such_table as error:
-        raise NoSuchTableError(f"{label} has no table {identifier!r}. Check the name.", table=identifier) from error
+        yield
+    except TamisError:
+        raise
     except Exception as error:
         # Catalogs raise what their clients raise: none of it is ours, and all of it means the same to the user.
         reason = type(error).__name__
+        properties = catalog if isinstance(catalog, Mapping) else catalog.properties
         raise CatalogError(
-            f"cannot open {identifier!r} through {label}: {reason}: {_safe(error)}. "
+            f"{what}: {reason}: {_without_values(_safe(error), properties)}. "
             "Check the catalog's settings (~/.pyiceberg.yaml, PYICEBERG_CATALOG__...) and that it is reachable.",
-            table=identifier,
+            table=wanted,
             catalog=label,
             reason=reason,
         ) from error
-    return table.metadata_location, fetch_through(table.io)
+
+
+def _near(catalog: Catalog, identifier: str) -> str:
+    """Tables of nearly that name, as a question; or what to do."""
+    namespace, _, name = identifier.rpartition(".")
+    try:
+        known = [".".join(path) for path in catalog.list_tables(namespace)]
+    except Exception:  # noqa: BLE001 - a catalog that cannot list, for whatever reason, has no suggestions
+        known = []
+    by_name = {path.rpartition(".")[2].lower(): path for path in known}
+    near = [by_name[one] for one in get_close_matches(name.lower(), by_name, MOST_NEAR, 0.5)]
+    return f"Did you mean {', '.join(near)}?" if near else "Check the name; `tamis ls` lists what there is."
 
 
 def _check_configured(name: str, table: str) -> None:
@@ -86,6 +189,10 @@ class FileIOFetch:
 
     io: FileIO
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without the credentials that the FileIO holds: whoever unpickles it uses the environment's."""
+        return EnvironmentFetch, ()
+
     def __call__(self, location: str) -> bytes:
         """The whole file."""
         if local_path(location) is not None:
@@ -108,6 +215,30 @@ def _explained(location: str) -> Iterator[None]:
         # It may quote half a URI (bucket name 'key:secret@bucket'): with a credential, the kind alone.
         kind = type(error).__name__
         raise unreadable(location, kind if shown(location) != location else f"{kind}: {_safe(error)}") from error
+
+
+@dataclass(slots=True)
+class EnvironmentFetch:
+    """Files with the environment's credentials, through a FileIO that is made when the first one is asked for."""
+
+    found: dict[str, FileIOFetch] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return EnvironmentFetch, ()
+
+    def __call__(self, location: str) -> bytes:
+        """The whole file."""
+        return fetch_local(location) if local_path(location) is not None else self._of(location)(location)
+
+    def open(self, location: str) -> BinaryIO:
+        """The file, to read parts of it."""
+        return self._of(location).open(location)
+
+    def _of(self, location: str) -> FileIOFetch:
+        scheme = location.partition("://")[0]
+        if scheme not in self.found:
+            self.found[scheme] = FileIOFetch(file_io(location, {}))
+        return self.found[scheme]
 
 
 def fetch_through(io: FileIO) -> Fetch:
@@ -158,6 +289,15 @@ def _pyiceberg() -> tuple[Any, Any]:
 
 
 def _safe(error: BaseException) -> str:
-    """The first line of a message, without credentials in any URI and without its full stop."""
+    """The first line of a message, without credentials or query in any URI and without its full stop."""
     line = str(error).strip().partition("\n")[0]
-    return " ".join(shown(word) for word in line.split(" "))[:300].rstrip(".")
+    line = " ".join(shown(word) for word in line.split(" "))
+    return _QUERY.sub("?…", line)[:300].rstrip(".")
+
+
+def _without_values(text: str, properties: Mapping[str, Any]) -> str:
+    """The text without any value that a property keeps secret."""
+    for name, value in properties.items():
+        if _SECRET.search(name) and isinstance(value, str) and len(value) >= SHORTEST_SECRET:
+            text = text.replace(value, "…")
+    return text
