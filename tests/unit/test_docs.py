@@ -92,6 +92,26 @@ def test_explain_of_the_how_to_is_the_one_of_the_demo() -> None:
         assert " ".join(line.split()) in printed
 
 
+def test_nothing_that_exists_is_called_planned() -> None:
+    """A page that calls a thing planned is not read again when the thing is built."""
+    glossary = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    planned = re.findall(r"^\*\*(\w+)\*\*\. \*Planned", glossary, re.MULTILINE)
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    assert not [name for name in planned if re.search(rf"^class {name}\b", source, re.MULTILINE)]
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")):
+        text = " ".join(prose(page).split())
+        assert not re.search(r"does not read tables|cannot read tables|tables cannot be read", text), page
+
+
+def test_readme_s_picture_has_the_demo_s_numbers() -> None:
+    shown = CliRunner().invoke(app, ["demo", "--no-spark"]).output
+    picture = (DOCS / "pictures/funnel.svg").read_text(encoding="utf-8")
+    total, kept = re.search(r"would read (\d+) of (\d+) files", shown).group(2, 1)  # type: ignore[union-attr]
+    assert f">{total} files<" in picture
+    assert f">{kept} to read<" in picture
+    assert re.findall(r">\u2212(\d+)<", picture) == re.findall(r"^  - +(\d+) ", shown, re.MULTILINE)
+
+
 # -- tables ---------------------------------------------------------------------------------------------------
 
 HOW_TO = Schema(
