@@ -8,7 +8,7 @@ ordinary values lie. Several facts about one column are a conjunction: their dom
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,21 @@ from pyarrow import types as pt
 
 from tamis.predicate.keys import NAN_KEY, has_order
 from tamis.predicate.schema import Column, ColumnId
-from tamis.sieve.order import KeyArray, Mask, encode, from_words, windows
+from tamis.sieve.order import KeyArray, Mask, encode, from_words, mask_of, windows
 
-__all__ = ["BucketRange", "ColumnStats", "Domain", "Facts", "Range", "stats_domain"]
+__all__ = [
+    "BucketRange",
+    "ColumnStats",
+    "Domain",
+    "Facts",
+    "Range",
+    "not_empty",
+    "stats_domain",
+    "trusted_domain",
+]
+
+_EXACT: Final = 1 << 53
+"""Counts below this are exact as floats. No file has as many values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +176,48 @@ class Facts:
 
 
 def stats_domain(column: Column, stats: ColumnStats, count: int) -> Domain:
-    """The domain that statistics prove; ANY for a type without an order, but for its null count.
+    """The domain that statistics prove, as trusted_domain has it."""
+    domain, _ = trusted_domain(column, stats, count)
+    return domain
 
-    A bound that is NaN, and bounds that are inverted, say nothing. A missing count never means zero.
+
+def trusted_domain(column: Column, stats: ColumnStats, count: int) -> tuple[Domain, Mask]:
+    """The domain that statistics prove, and where they contradict themselves; there they prove nothing.
+
+    ANY for a type without an order, but for its null count. A bound that is NaN, and bounds that are inverted, say
+    nothing. A missing count never means zero. Statistics contradict themselves if they count more NULLs and NaN than
+    values, or no ordinary value where they have a bound of some.
     """
     floating = bool(pt.is_floating(column.type))
     values, nulls, nans = (_counts(part, count) for part in (stats.value_count, stats.null_count, stats.nan_count))
+    ranges, is_nan = _bounds(column, stats, count)
+    # A bound that is NaN is a NaN that was not counted.
+    nans = np.where(is_nan & (nans == 0), np.nan, nans) if floating else np.zeros(count)
+    bounded = np.zeros(count, np.bool_)
+    for part in ranges:
+        for bound in (part.lower, part.upper):
+            if bound is not None:
+                bounded |= bound.valid
     rest = values - nulls
+    no_value = (values <= 0) | (rest <= 0) | (rest - nans <= 0)
+    wrong = (rest < 0) | (values - nans < 0) | (rest - nans < 0) | (bounded & no_value)
     # Writers disagree on whether a null struct's fields are counted: a nested field may always be null.
-    may_null = (nulls != 0) | column.nested
-    no_value = (rest <= 0) | (floating & (rest - nans <= 0))
-    may_nan = floating & (nans != 0) & ~(rest <= 0)
-    return Domain(may_null, may_nan, ~no_value, _bounds(column, stats))
+    may_null = (nulls != 0) | column.nested | wrong
+    may_nan = floating & (((nans != 0) & ~(rest <= 0)) | wrong)
+    if wrong.any():
+        ranges = tuple(part.keep(~wrong) for part in ranges)
+    return Domain(may_null, may_nan, ~no_value | wrong, ranges), wrong
+
+
+def not_empty(stats: ColumnStats, count: int) -> Mask:
+    """Where statistics count a NULL or a NaN, or have a bound: there are rows, however many the file says it has."""
+    found = np.zeros(count, np.bool_)
+    for counts in (stats.null_count, stats.nan_count):
+        found |= _counts(counts, count) > 0
+    for bound in (stats.lower, stats.upper):
+        if bound is not None:
+            found |= mask_of(bound.is_valid())
+    return found
 
 
 def _counts(array: pa.Array | None, count: int) -> npt.NDArray[np.float64]:
@@ -183,23 +225,28 @@ def _counts(array: pa.Array | None, count: int) -> npt.NDArray[np.float64]:
     if array is None:
         return np.full(count, np.nan)
     floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.where(floats >= 0, floats, np.nan)
+    return np.where((floats >= 0) & (floats < _EXACT), floats, np.nan)
 
 
-def _bounds(column: Column, stats: ColumnStats) -> tuple[Range, ...]:
+def _bounds(column: Column, stats: ColumnStats, count: int) -> tuple[tuple[Range, ...], Mask]:
+    """The ranges, and where a bound is NaN."""
+    is_nan = np.zeros(count, np.bool_)
     if not has_order(column.type):
-        return ()
+        return (), is_nan
     lower = None if stats.lower is None else encode(stats.lower, column.type)
     upper = None if stats.upper is None else encode(stats.upper, column.type)
     if pt.is_floating(column.type):
+        for bound in (lower, upper):
+            if bound is not None:
+                is_nan |= bound.valid & np.asarray(bound.keys == NAN_KEY)
         lower, upper = _not_nan(lower), _not_nan(upper)
     if lower is not None and upper is not None:
         inverted = lower.above(upper)
         if inverted.any():
             lower, upper = lower.keep(~inverted), upper.keep(~inverted)
     if column.type == pa.uuid():
-        return _uuid_bounds(lower, upper)
-    return (Range(lower, upper),) if lower is not None or upper is not None else ()
+        return _uuid_bounds(lower, upper), is_nan
+    return ((Range(lower, upper),) if lower is not None or upper is not None else ()), is_nan
 
 
 def _not_nan(bound: KeyArray | None) -> KeyArray | None:

@@ -18,8 +18,9 @@ from numpy import typing as npt
 
 from tamis.errors import UnevaluableError
 from tamis.predicate.bound import Leaf
+from tamis.predicate.schema import Column
 from tamis.predicate.type_names import type_name
-from tamis.sieve.domain import ColumnStats, Facts, stats_domain
+from tamis.sieve.domain import ColumnStats, Facts, not_empty, trusted_domain
 from tamis.sieve.files import FileBatch
 from tamis.sieve.filterstats import Idleness, count_filters
 from tamis.sieve.kept import check_all_used, count_kept, not_used
@@ -124,12 +125,16 @@ def by_bucket(state: Sifting, place: int) -> None:
 
 def by_stats(state: Sifting, place: int) -> None:
     """Bounds and counts of the predicate's columns; a file without rows has nothing to match."""
-    rows = state.batch.rows.take(pa.array(state.rows))
-    state.narrow(place, _not_zero(rows), np.full(len(state.rows), NOBODY, np.int32))
+    wanted = [*state.sieve.predicate.columns, *(c for keys in state.sieve.runtime_filters for c in keys.columns)]
+    may = _not_zero(state.batch.rows)
+    if not may.all():
+        for column in wanted:
+            if (stats := state.batch.stats.get(column.id)) is not None:
+                may = may | not_empty(stats, len(state.batch))
+    state.narrow(place, may[state.rows], np.full(len(state.rows), NOBODY, np.int32))
     state.only_keys = False
     learnt = Facts(len(state.rows), {})
     taken = pa.array(state.rows)
-    wanted = [*state.sieve.predicate.columns, *(c for keys in state.sieve.runtime_filters for c in keys.columns)]
     for column in {column.id: column for column in wanted}.values():
         stats = state.batch.stats.get(column.id)
         if stats is None:
@@ -139,7 +144,9 @@ def by_stats(state: Sifting, place: int) -> None:
         if len(state.rows) < len(state.batch):
             stats = _take(stats, taken)
         try:
-            learnt.domains[column.id] = stats_domain(column, stats, len(state.rows))
+            learnt.domains[column.id], wrong = trusted_domain(column, stats, len(state.rows))
+            if wrong.any():
+                _distrust(state, column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             reason = f"statistics of {column.name} do not fit its type {type_name(column.type)}: {error}"
             if state.sieve.strict:
@@ -151,6 +158,20 @@ def by_stats(state: Sifting, place: int) -> None:
     if learnt.domains or not state.judged:
         state.facts = state.facts.and_also(learnt)
         state.judge(place, "stats")
+
+
+def _distrust(state: Sifting, column: Column) -> None:
+    why = "more NULLs or NaN are counted than rows, or there is a bound and no value is counted"
+    _ignore(state, f"statistics of {column.name} contradict themselves in some files: {why}")
+
+
+def _ignore(state: Sifting, reason: str, error: Exception | None = None) -> None:
+    """Say that statistics were ignored, and why; in strict mode that is an error."""
+    if state.sieve.strict:
+        raise UnevaluableError(
+            f"cannot judge by statistics: {reason}. Plan without strict=True to keep such files.", reason=reason
+        ) from error
+    state.notes.add(f"statistics ignored: {reason}")
 
 
 def by_runtime(state: Sifting, place: int) -> None:

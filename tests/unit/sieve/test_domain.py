@@ -11,7 +11,7 @@ import pytest
 
 from tamis.predicate.keys import decimal_bytes, float_key
 from tamis.predicate.schema import Column
-from tamis.sieve.domain import BucketRange, ColumnStats, Domain, Facts, stats_domain
+from tamis.sieve.domain import BucketRange, ColumnStats, Domain, Facts, stats_domain, trusted_domain
 from tests.harness import arrow
 
 X = Column(1, ("x",), pa.int32())
@@ -199,8 +199,9 @@ def test_uuid_bound_alone_says_nothing() -> None:
 
 def test_two_facts_of_a_column_intersect() -> None:
     one = stats_domain(X, ColumnStats(pa.array([1], pa.int32()), None, counts(0)), 1)
-    two = stats_domain(X, ColumnStats(None, pa.array([5], pa.int32()), counts(2), None, counts(2)), 1)
-    both = Facts(1, {1: one}).and_also(Facts(1, {1: two})).of(X)
+    two = stats_domain(X, ColumnStats(None, pa.array([5], pa.int32())), 1)
+    nulls = stats_domain(X, ColumnStats(null_count=counts(2), value_count=counts(2)), 1)
+    both = Facts(1, {1: one}).and_also(Facts(1, {1: two})).and_also(Facts(1, {1: nulls})).of(X)
     assert may(both) == [(False, False, False)]
     assert len(both.ranges) == 2
 
@@ -224,3 +225,52 @@ def test_facts_are_taken_in_any_order_and_repeatedly() -> None:
 def test_unknown_is_where_values_may_occur_and_nothing_bounds_them() -> None:
     stats = ColumnStats(pa.array([1, None, None], pa.int32()), None, counts(0, 0, 5), None, counts(5, 5, 5))
     assert stats_domain(X, stats, 3).unknown().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "nulls", "nans"),
+    [(5, 6, None), (5, 6, 0), (5, None, 6), (5, 3, 3), (5, 0, 6), (0, 1, 0), (0, None, 1)],
+)
+def test_counts_of_more_than_there_is_are_unknown(values: int, nulls: int | None, nans: int | None) -> None:
+    """A file with more NULLs than rows looked like one without values: it was dropped."""
+    stats = ColumnStats(
+        pa.array([1.0]), pa.array([2.0]), null_count=counts(nulls), nan_count=counts(nans), value_count=counts(values)
+    )
+    domain, wrong = trusted_domain(F, stats, 1)
+    assert wrong.tolist() == [True]
+    assert may(domain) == [(True, True, True)]
+    assert bounds(domain) == [(None, None)]
+
+
+def test_bound_of_a_column_without_values_makes_all_unknown() -> None:
+    one, two = pa.array([1, None, 1, None], pa.int32()), pa.array([2, 2, None, None], pa.int32())
+    stats = ColumnStats(one, two, null_count=counts(5, 5, 5, 5), value_count=counts(5, 5, 5, 5))
+    domain, wrong = trusted_domain(X, stats, 4)
+    assert wrong.tolist() == [True, True, True, False]
+    assert [value for _, _, value in may(domain)] == [True, True, True, False]
+    assert bounds(domain) == [(None, None)] * 4
+    stats = ColumnStats(pa.array([1.0]), None, counts(1), counts(4), counts(5))
+    assert trusted_domain(F, stats, 1)[1].tolist() == [True]
+
+
+def test_nan_as_a_bound_is_a_nan_that_was_not_counted() -> None:
+    """DuckDB writes such: a count of 0 and NaN as the upper bound."""
+    stats = ColumnStats(
+        pa.array([1.0, math.nan, 1.0]),
+        pa.array([math.nan, 5.0, 5.0]),
+        counts(0, 0, 0),
+        counts(0, 0, 0),
+        counts(5, 5, 5),
+    )
+    domain, wrong = trusted_domain(F, stats, 3)
+    assert may(domain) == [(False, True, True), (False, True, True), (False, False, True)]
+    assert not wrong.any()
+    assert bounds(domain) == [(float_key(1.0), None), (None, float_key(5.0)), (float_key(1.0), float_key(5.0))]
+    all_nan = ColumnStats(pa.array([math.nan]), pa.array([math.nan]), counts(0), counts(5), counts(5))
+    assert may(stats_domain(F, all_nan, 1)) == [(False, True, False)], "this one is right: nothing but NaN"
+
+
+def test_counts_that_no_file_can_have_are_unknown() -> None:
+    huge = (1 << 62) + 1
+    stats = ColumnStats(null_count=counts(huge - 1), value_count=counts(huge))
+    assert may(stats_domain(X, stats, 1)) == [(True, False, True)]

@@ -87,7 +87,7 @@ def decode_values(values: pa.Array, places: Positions, type_: pa.DataType) -> pa
     bits = _Bits.of(values, places)
     if pt.is_boolean(type_):
         bytes_, ok = bits.read("u1")
-        return pa.array(bytes_ != 0, mask=~ok)
+        return pa.array(bytes_ != 0, mask=~(ok & (bytes_ <= 1)))
     if pt.is_decimal128(type_):
         return _decimals(bits, type_)
     if pt.is_integer(type_) or pt.is_floating(type_) or pt.is_temporal(type_):

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy import typing as npt
 from pyarrow import types as pt
 
@@ -70,23 +71,42 @@ def _facts(layout: SpecLayout, manifests: Sequence[Manifest], columns: dict[Colu
         found = preimage(field.transform, column.type, summary.lower, summary.upper)
         if not found.null_is_null:
             continue
-        distrusted = np.zeros(len(manifests), np.bool_)
+        distrusted = ~mask_of(summary.known) | _contradicts(column, summary)
         for problem in found.problems:
             distrusted |= problem.mask
         domain = _domain(column, summary, distrusted)
-        ranges = (found.range,) if found.range is not None else ()
-        buckets = (found.buckets,) if found.buckets is not None else ()
+        ranges = (found.range.keep(~distrusted),) if found.range is not None else ()
+        buckets = (found.buckets.keep(~distrusted),) if found.buckets is not None else ()
         known = Domain(domain.may_null, domain.may_nan, domain.may_value, ranges, buckets)
         facts = facts.and_also(Facts(len(manifests), {column.id: known}))
     return facts
 
 
+def _contradicts(column: Column, summary: FieldSummary) -> Mask:
+    """Where a summary cannot be right, so that no part of it is worth anything.
+
+    By the specification a bound is absent only if all values are NULL or NaN: then both are, and one of the two
+    flags is set. A bound that is NaN is a NaN that contains_nan denies.
+    """
+    lower, upper = (mask_of(side.is_valid()) for side in (summary.lower, summary.upper))
+    floating = pt.is_floating(column.type)
+    special = mask_of(summary.contains_null.fill_null(False))  # noqa: FBT003 - the value of an unknown flag
+    if floating:
+        special |= mask_of(summary.contains_nan.fill_null(False))  # noqa: FBT003 - as above
+    wrong = (lower != upper) | (~lower & ~upper & ~special)
+    if floating:
+        denied = mask_of(pc.equal(summary.contains_nan, False).fill_null(False))  # noqa: FBT003 - as above
+        for side in (summary.lower, summary.upper):
+            if pt.is_floating(side.type):
+                wrong |= denied & mask_of(pc.is_nan(side).fill_null(False))  # noqa: FBT003 - a bound that is not there
+    return np.asarray(wrong)
+
+
 def _domain(column: Column, summary: FieldSummary, distrusted: Mask) -> Domain:
-    """What may occur at all. A bound that is absent in a known summary says: no value but NULL or NaN."""
-    known = mask_of(summary.known) & ~distrusted
+    """What may occur at all. A bound that is absent in a trusted summary says: no value but NULL or NaN."""
     no_value = mask_of(summary.lower.is_null()) & mask_of(summary.upper.is_null())
-    nan = _may(summary.contains_nan) if pt.is_floating(column.type) else np.zeros(len(known), np.bool_)
-    return Domain(_may(summary.contains_null) | ~known, nan | ~known, ~no_value | ~known)
+    nan = _may(summary.contains_nan) if pt.is_floating(column.type) else np.zeros(len(no_value), np.bool_)
+    return Domain(_may(summary.contains_null) | distrusted, nan | distrusted, ~no_value | distrusted)
 
 
 def _may(flag: pa.BooleanArray) -> Mask:
