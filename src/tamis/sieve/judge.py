@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,17 +25,21 @@ from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear, columns_of
-from tamis.predicate.keys import NAN_KEY, float_key, is_text, key_span
+from tamis.predicate.keys import NAN_KEY, is_text, key_span
 from tamis.predicate.schema import Column
 from tamis.predicate.values import Cuts, ValueSet
+from tamis.sieve.boxes import Boxes, is_box
 from tamis.sieve.domain import BucketRange, Domain, Facts, Range
 from tamis.sieve.hashing import bucket_of_keys
 from tamis.sieve.order import Mask, Ranks, Side, ranks
+from tamis.sieve.placing import placed
 
 __all__ = ["MAX_HASHED", "Turn", "Verdicts", "in_turn", "judge", "may_hold"]
 
 MAX_HASHED = 1_000_000
 """Most values of one set to hash into buckets. Hashing them takes about as long as reading a small manifest."""
+MANY = 32
+"""From so many branches on an OR is judged by where they lie, not branch by branch."""
 MAX_EXPANDED = 1000
 """Most values of a plain range to hash: beyond it nearly every bucket is hit."""
 FOUR_BYTES = 0xF0
@@ -76,11 +81,25 @@ def judge(node: Bound, facts: Facts) -> Verdicts:
                 certain[part.rows] &= part.certain
             return Verdicts(possible, certain & possible)
         case AnyOf(operands=operands):
-            parts = [judge(operand, facts) for operand in operands]
+            parts = [judge(operand, facts) for operand in operands] if len(operands) < MANY else _many(node, facts)
             return Verdicts(
                 reduce(np.logical_or, (part.possible for part in parts)),
                 reduce(np.logical_or, (part.certain for part in parts)),
             )
+
+
+def _many(node: AnyOf, facts: Facts) -> list[Verdicts]:
+    """The parts of a wide OR: those that are boxes together, the others one by one."""
+    boxes, others = _kept_boxes(_Same(node))
+    parts = [judge(operand, facts) for operand in others]
+    if boxes is not None:
+        parts.append(Verdicts(*boxes.judge(facts, _one)))
+    return parts
+
+
+def _one(branch: AllOf, facts: Facts) -> tuple[Mask, Mask]:
+    found = judge(branch, facts)
+    return found.possible, found.certain
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,55 +136,28 @@ def in_turn(parts: Sequence[Bound], facts: Facts) -> Iterator[Turn]:
 
 def may_hold(accepted: ValueSet, column: Column, domain: Domain) -> Mask:
     """False only where no value of the column can be in the set; True also where unknown."""
-    return _may_hold(accepted, column, domain, _ranks(accepted, column, domain))
+    return _may_hold(accepted, column, domain, placed(accepted.cuts, column, domain))
 
 
 def _judge_leaf(leaf: Leaf, domain: Domain) -> Verdicts:
     """Possible: a value may be in the outer set. Certain: none can be in the complement of the inner set."""
     outer, outside = leaf.outer, leaf.inner.complement()
-    placed = _ranks(outer, leaf.column, domain)
-    possible = _may_hold(outer, leaf.column, domain, placed)
+    places = placed(outer.cuts, leaf.column, domain)
+    possible = _may_hold(outer, leaf.column, domain, places)
     if outside.cuts is not outer.cuts:  # most leaves are exact: then both questions have the same ranks
-        placed = _ranks(outside, leaf.column, domain)
-    return Verdicts(possible, ~_may_hold(outside, leaf.column, domain, placed))
+        places = placed(outside.cuts, leaf.column, domain)
+    return Verdicts(possible, ~_may_hold(outside, leaf.column, domain, places))
 
 
-def _may_hold(accepted: ValueSet, column: Column, domain: Domain, placed: tuple[Ranks, Ranks]) -> Mask:
+def _may_hold(accepted: ValueSet, column: Column, domain: Domain, places: tuple[Ranks, Ranks]) -> Mask:
     may = domain.may_null if accepted.nulls else np.zeros(len(domain), np.bool_)
     if pt.is_floating(column.type) and accepted.holds(NAN_KEY):
         may = may | domain.may_nan
-    low, high = placed
+    low, high = places
     within = (low < high) | ((low == high) & accepted.inside(low))
     for bucket in domain.buckets:
         within &= _may_hash(accepted, column, bucket, domain.ranges)
     return np.asarray(may | (domain.may_value & within))
-
-
-def _ranks(accepted: ValueSet, column: Column, domain: Domain) -> tuple[Ranks, Ranks]:
-    """Between which cuts the ordinary values lie: the tightest of all ranges."""
-    cuts = accepted.cuts
-    low = np.zeros(len(domain), np.int64)
-    high = np.full(len(domain), _ceiling(accepted, column), np.int64)
-    for part in domain.ranges:
-        _narrow(low, high, part, cuts)
-    return low, high
-
-
-def _narrow(low: Ranks, high: Ranks, part: Range, cuts: Cuts) -> None:
-    if part.lower is not None:
-        found = ranks(part.lower, cuts, "right")
-        np.maximum(low, found, out=low, where=part.lower.valid)
-    if part.upper is not None:
-        # Just below an open end lie the values after every cut that is strictly below it.
-        found = ranks(part.upper, cuts, "left" if part.upper_open else "right")
-        np.minimum(high, found, out=high, where=part.upper.valid)
-
-
-def _ceiling(accepted: ValueSet, column: Column) -> int:
-    """The rank of the greatest ordinary value. Of a float that is infinity: NaN, above it, is judged apart."""
-    if pt.is_floating(column.type) and len(accepted.cuts):
-        return int(np.searchsorted(accepted.cuts, float_key(float("inf")), "right"))
-    return len(accepted.cuts)
 
 
 def _may_hash(accepted: ValueSet, column: Column, bucket: BucketRange, ranges: Sequence[Range]) -> Mask:
@@ -208,15 +200,15 @@ class _Members:
 
 @dataclass(frozen=True, slots=True)
 class _Same:
-    """A set, known by being the same object: to compare a million keys would cost more than to hash them."""
+    """A set or condition, known by being the same object: to compare a million keys costs more than to hash them."""
 
-    accepted: ValueSet
+    same: Any
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.accepted is other.accepted
+        return isinstance(other, _Same) and self.same is other.same
 
     def __hash__(self) -> int:
-        return id(self.accepted)
+        return id(self.same)
 
 
 def _members(accepted: ValueSet, type_: pa.DataType, count: int) -> _Members | None:
@@ -227,7 +219,7 @@ def _members(accepted: ValueSet, type_: pa.DataType, count: int) -> _Members | N
 @lru_cache(maxsize=4)
 def _kept_members(same: _Same, type_: pa.DataType, count: int) -> _Members | None:
     """A set meets many batches, one after the other."""
-    accepted = same.accepted
+    accepted: ValueSet = same.same
     # A listed value is a run of one key: if every run is short, all are worth hashing; a long run is a range.
     limit = MAX_HASHED if len(accepted.cuts) > 2 * MAX_EXPANDED else MAX_EXPANDED
     points = accepted.points(limit, key_span(type_))
@@ -239,3 +231,13 @@ def _kept_members(same: _Same, type_: pa.DataType, count: int) -> _Members | Non
     hit = np.zeros(count + 1, np.int64)
     hit[1:] = np.cumsum(np.bincount(hashed, minlength=count))
     return _Members(points, np.sort(hashed * len(points) + np.arange(len(points))), hit)
+
+
+@lru_cache(maxsize=4)
+def _kept_boxes(same: _Same) -> tuple[Boxes | None, tuple[Bound, ...]]:
+    """The branches of an OR that are boxes, and the others. They meet many batches, one after the other."""
+    operands: tuple[Bound, ...] = same.same.operands
+    boxes = [part for part in operands if isinstance(part, AllOf) and is_box(part)]
+    if len(boxes) < MANY:
+        return None, operands
+    return Boxes.of(boxes), tuple(part for part in operands if not is_box(part))
