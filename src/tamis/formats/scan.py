@@ -30,6 +30,7 @@ METADATA_COLUMNS: Final = ("_file", "_pos", "_spec_id", "_partition")
 Numbers = npt.NDArray[np.int64]
 """Files by their place in Scan.files."""
 FileFormat = Literal["parquet", "orc", "avro"]
+Calendar = Literal["known", "taken for julian", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ class ReadField:
     """What rows have that are older than the column; NULL if None."""
     described: str = ""
     """The type as the table's metadata spells it, for errors."""
+    calendar: Calendar = "known"
+    """What becomes of dates before 1582-10-15 in these files: Spark reads them as they are; it takes them for days of
+    the Julian calendar, which they are not; or nobody knows which calendar their writer meant."""
     own_name: bool = False
     """No file has another column under this name, nor other fields under those inside it. Spark pushes filters down
     by name even where it reads by id, so a name that had two meanings must not reach it."""
@@ -74,6 +78,9 @@ class FileGroup:
     """Some rows are deleted by value."""
     options: tuple[tuple[str, str], ...] = ()
     """What else Spark's reader of this file format has to be told."""
+    ordinary: frozenset[tuple[str, ...]] = frozenset()
+    """Columns, by path, whose values in these files are surely ordinary: floats that are neither NaN nor zero, and in
+    ORC files dates that are not before 1582-10-15. Of others nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,8 @@ class DeleteGroup:
 class EqualityDeletes:
     """Files of deleted values, all of the same columns, and which data they reach.
 
-    A row goes if a delete of its scope has the same values, NULL being equal to NULL, and a greater sequence.
+    A row goes if a delete of its scope has the same values, and a greater sequence. NULL equals NULL, NaN equals NaN,
+    and -0.0 is not 0.0.
     """
 
     columns: tuple[tuple[str, ...], ...]

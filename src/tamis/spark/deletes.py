@@ -6,20 +6,23 @@ it is; many are left to Spark, which then joins as it sees fit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy import typing as npt
+from pyarrow import types as pt
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.formats.errors import unreadable
-from tamis.formats.scan import EqualityDeletes, FileGroup, PositionDeletes, Scan, Vectors
+from tamis.formats.scan import EqualityDeletes, FileGroup, PositionDeletes, ReadField, Scan, Vectors
 from tamis.spark.paths import quoted
-from tamis.spark.relation import column, relation
+from tamis.spark.pushdown import Veil
+from tamis.spark.relation import relation
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.types import plain_schema, read_schema
 
@@ -134,16 +137,32 @@ def equality_lookup(scan: Scan, numbers: Numbers) -> dict[str, pa.Array]:
 def without_equal(spark: SparkSession, scan: Scan, frame: DataFrame) -> DataFrame:
     """The rows of a frame with SEQUENCE and SCOPEs that no younger delete of their scope equals."""
     for place, part in enumerate(scan.equality):
-        deleted = _values(spark, part)
+        floats = [_is_float(scan, path) for path in part.columns]
+        deleted = _values(spark, part, floats)
         scope = SCOPE.format(place)
         same = (f.col(scope) == f.col(_DATA)) & (f.col(SEQUENCE) < f.col(_DELETE))
         for number, path in enumerate(part.columns):
             same = same & _field(path).eqNullSafe(f.col(_value(number)))
+            if floats[number]:
+                same = same & (_is_minus_zero(_field(path)) == f.col(_sign(number)))
         frame = frame.join(_sized(deleted, part.rows), same, "left_anti").drop(scope)
     return frame.drop(SEQUENCE)
 
 
-def _values(spark: SparkSession, part: EqualityDeletes) -> DataFrame:
+def _is_float(scan: Scan, path: tuple[str, ...]) -> bool:
+    """Whether a compared column is a float."""
+    fields: Sequence[ReadField] = (*scan.fields, *scan.hidden)
+    for name in path[:-1]:
+        fields = next(one.children for one in fields if one.name == name)
+    return bool(pt.is_floating(next(one.type for one in fields if one.name == path[-1])))
+
+
+def _is_minus_zero(number: Column) -> Column:
+    """Whether it is -0.0: to Spark the same as 0.0, and another value where deletes are compared as Java does."""
+    return f.when(number == 0, number.cast("string") == "-0.0").otherwise(f.lit(False))  # noqa: FBT003 - a column
+
+
+def _values(spark: SparkSession, part: EqualityDeletes, floats: Sequence[bool]) -> DataFrame:
     """A row for each deleted value of a scope: the values, the scope, and the youngest delete's sequence number."""
     frames = []
     for group in part.groups:
@@ -154,16 +173,18 @@ def _values(spark: SparkSession, part: EqualityDeletes) -> DataFrame:
         uris = found.uris()
         columns = {_URI: [uris[path] for path in paths]}
         known = pa.table({**columns, _DATA: group.files["scope"], _DELETE: group.files["sequence"]})
+        veil = Veil(group.file_format)
         values = [
-            taken(column(one, name), one, field).alias(field.name, metadata={})
+            taken(veil.column(one, name), one, field).alias(field.name, metadata={})
             for field, one, name in zip(group.fields, read, names, strict=True)
         ]
         rows = found.frame.select(*values, found.file.alias(_URI))
         frames.append(rows.join(f.broadcast(small_frame(spark, known)), _URI))
     united = reduce(lambda left, right: left.union(right), frames)
-    keys = [_written(part, number).alias(_value(number)) for number in range(len(part.columns))]
-    youngest = united.select(*keys, _DATA, _DELETE).groupBy(*map(_value, range(len(keys))), _DATA)
-    return youngest.agg(f.max(_DELETE).alias(_DELETE))
+    keys = {_value(number): _written(part, number) for number in range(len(part.columns))}
+    keys |= {_sign(number): _is_minus_zero(_written(part, number)) for number, one in enumerate(floats) if one}
+    named = [key.alias(name) for name, key in keys.items()]
+    return united.select(*named, _DATA, _DELETE).groupBy(*keys, _DATA).agg(f.max(_DELETE).alias(_DELETE))
 
 
 def _written(part: EqualityDeletes, number: int) -> Column:
@@ -173,6 +194,10 @@ def _written(part: EqualityDeletes, number: int) -> Column:
 
 def _value(number: int) -> str:
     return f"_tamis_value_{number}"
+
+
+def _sign(number: int) -> str:
+    return f"_tamis_sign_{number}"
 
 
 def _field(path: tuple[str, ...]) -> Column:

@@ -24,10 +24,12 @@ from tamis.formats.errors import shown
 from tamis.formats.scan import METADATA_COLUMNS, FileGroup, ReadField, Scan
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
+from tamis.spark.calendar import with_known_calendar
 from tamis.spark.errors import TimeZoneError, UnreadableColumnError, UnreadableFileError
 from tamis.spark.lookup import is_one_value, looked_up_columns
 from tamis.spark.paths import quoted
-from tamis.spark.relation import Keys, Relation, column, is_opaque, relation
+from tamis.spark.pushdown import Veil, may_list_null
+from tamis.spark.relation import Keys, Relation, relation
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared, session_zone
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.types import (
@@ -61,6 +63,8 @@ class _Reading:
     sql: str
     asked: frozenset[str]
     """Columns that are wanted, filtered by, or compared with deletes."""
+    safe: frozenset[tuple[str, ...]]
+    """Columns that the condition names, if none of its lists may have a NULL in it."""
 
 
 def read_plan(
@@ -81,7 +85,9 @@ def read_plan(
     named = {column.path[0] for column in plan.sieve.predicate.columns}
     compared = {path[0] for part in scan.equality for path in part.columns}
     asked = frozenset({*chosen, *named, *compared})
-    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, plan.sieve.predicate.sql, asked)
+    predicate = plan.sieve.predicate
+    safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
+    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, predicate.sql, asked, safe)
     frames = [_frame(reading, group) for group in scan.groups]
     if not frames:
         return _empty(reading)
@@ -94,20 +100,21 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     paths = scan.files["path"].take(pa.array(group.numbers)).to_pylist()
     fields = [field for field in group.fields if field.name in reading.needed]
     if group.file_format == "orc":
-        fields = _in_orc(reading, group, fields)
+        fields = [with_known_calendar(field, group.ordinary) for field in _in_orc(reading, group, fields)]
     fields, constants = _settled(reading, group, fields)
     in_files = [field for field in fields if _in_files(field, group)]
     read, places = shared(in_files)
     names = read_names(read)
     found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
+    veil = Veil(group.file_format, group.ordinary, reading.safe)
     looked_up = _lookup(reading, group)
     keys = found.keys() if looked_up or constants else None
     hidden = _hidden_columns(reading, group, found, looked_up, keys)
-    if not hidden and not constants and fields == in_files and all(map(_is_plain, fields)):
-        frame = _cast(found.frame, fields, names)
+    if not hidden and not constants and fields == in_files and all(_is_plain(field, veil) for field in fields):
+        frame = _cast(found.frame, fields, names, veil)
     else:
         read_as = {
-            field.name: taken(column(read[place], names[place]), read[place], field)
+            field.name: taken(veil.column(read[place], names[place]), read[place], field)
             for field, place in zip(in_files, places, strict=True)
         }
         values = _constant_columns(reading, keys, fields, constants)
@@ -128,17 +135,18 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     return frame.select(*(f.col(quoted(name)) for name in wanted))
 
 
-def _is_plain(field: ReadField) -> bool:
-    return not field.children and field.type != pa.uuid() and not is_opaque(field)
+def _is_plain(field: ReadField, veil: Veil) -> bool:
+    shown_as_read = field.type != pa.uuid() and field.calendar == "known"
+    return not field.children and shown_as_read and not veil.is_whole(field)
 
 
-def _cast(frame: DataFrame, fields: Sequence[ReadField], names: Sequence[str]) -> DataFrame:
+def _cast(frame: DataFrame, fields: Sequence[ReadField], names: Sequence[str], veil: Veil) -> DataFrame:
     """Columns of plain types under their own names, in one call to Spark: each column on its own takes several.
 
     A cast to the type that a column has drops what its schema says of field ids, and then drops out of the plan.
     """
     casts = [
-        f"CAST({quoted(field.written_as or name)} AS {_sql_type(field)}) AS {quoted(field.name)}"
+        f"CAST({veil.text(field, name)} AS {_sql_type(field)}) AS {quoted(field.name)}"
         for field, name in zip(fields, names, strict=True)
     ]
     return frame.selectExpr(*casts)

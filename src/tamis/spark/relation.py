@@ -11,19 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pyarrow import types as pt
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
-from pyspark.sql.functions import array, col, element_at
 from pyspark.sql.types import StructType
 
 from tamis.formats.errors import shown
-from tamis.formats.scan import FileFormat, ReadField
+from tamis.formats.scan import FileFormat
 from tamis.spark.errors import MissingFileError, UnreadableFileError
-from tamis.spark.paths import as_shown, check_visible, pattern, plain, quoted
+from tamis.spark.paths import as_shown, check_visible, pattern, plain
 from tamis.spark.session import is_remote, with_settings
 
-__all__ = ["STRICT", "Keys", "Relation", "column", "is_opaque", "listing", "relation", "whole_files"]
+__all__ = ["STRICT", "Keys", "Relation", "listing", "relation", "whole_files"]
 
 THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -47,28 +45,6 @@ _LOCAL: Final = re.compile("^file:/+")
 """Spark lists local files as file:///x, and shows them to their rows as file:/x."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._=-]+")
 _NOT_FOUND: Final = re.compile(r"Path does not exist: (\S.*?)\. SQLSTATE")
-
-
-def column(field: ReadField, name: str) -> Column:
-    """A column that was read under that name; an opaque one so that Spark neither filters nor takes parts of it."""
-    found = col(quoted(field.written_as or name))
-    return element_at(array(found), 1) if is_opaque(field) else found
-
-
-def is_opaque(field: ReadField) -> bool:
-    """Whether Spark must not look into a column while it reads. It does not see through an array of one.
-
-    Where a query needs one part of a column, Spark reads that part alone, and finds it by name: of the id it knows
-    no more. And of a decimal that is found by name the file may have a narrower one: Spark would cut a filter's
-    number to its width.
-    """
-    if field.id is None:
-        return _has_decimal(field)
-    return bool(field.children) and not field.own_path
-
-
-def _has_decimal(field: ReadField) -> bool:
-    return pt.is_decimal(field.type) or any(map(_has_decimal, field.children))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 from pyspark.sql.types import DataType, StructField, StructType
 
 from tamis.formats.scan import ReadField
+from tamis.spark.calendar import corrected
 from tamis.spark.errors import UnreadableColumnError
 
 __all__ = [
@@ -163,7 +164,7 @@ def _plain(kind: pa.DataType, path: str) -> DataType:
 
 
 def rebuilt(column: Column, field: ReadField) -> Column:
-    """The column as users see it: what the reader gives, with UUIDs as text and names as the table has them."""
+    """What users see of what the reader gives: UUIDs as text, names and old dates as the table has them."""
     if not _differs(field):
         return column
     return _rebuilt(column, field)
@@ -171,7 +172,7 @@ def rebuilt(column: Column, field: ReadField) -> Column:
 
 def _differs(field: ReadField) -> bool:
     """Whether anything in the field is read as another type, or under another name, than it is shown."""
-    if field.type == pa.uuid():
+    if field.type == pa.uuid() or field.calendar != "known":
         return True
     renamed = pt.is_struct(field.type) and any(c.id is None and c.written_as != c.name for c in field.children)
     return renamed or any(_differs(child) for child in field.children)
@@ -180,6 +181,8 @@ def _differs(field: ReadField) -> bool:
 def _rebuilt(column: Column, field: ReadField) -> Column:
     if field.type == pa.uuid():
         return f.regexp_replace(f.lower(f.hex(column)), FORMATTED, "$1-$2-$3-$4-$5")
+    if field.calendar != "known":
+        return corrected(column, field)
     if not _differs(field):
         return column
     if pt.is_struct(field.type):

@@ -19,6 +19,7 @@ from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.fields import read_field, read_fields
 from tamis.formats.iceberg.manifest_list import DELETES, read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests
+from tamis.formats.iceberg.ordinary import Ordinary, ordinary_columns
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
 from tamis.formats.iceberg.unified import shown_values, unified_partitions
 from tamis.formats.iceberg.written import Written, file_format, has_column, written_fields
@@ -47,7 +48,8 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     constants, partitioned = _constants(table, outcomes, wanted)
     hidden_fields = () if deletes is None else deletes.hidden
     written = written_fields(table.metadata, table.fetch, files, [*top, *hidden_fields])
-    groups = _groups(files, outcomes, wanted, partitioned, deletes, written)
+    ordinary = ordinary_columns(plan.sieve, outcomes)
+    groups = _groups(files, outcomes, wanted, partitioned, deletes, written, ordinary)
     scan = Scan(fields, files, tuple(groups), hidden, constants)
     if deletes is None:
         return scan
@@ -165,6 +167,7 @@ class _Kind:
     holds: bool
     positions: bool
     equality: bool
+    ordinary: int
     repeat: int
     """How often the table has named the file before. Each time its rows count, and Spark lists a path once."""
 
@@ -176,6 +179,7 @@ def _groups(
     partitioned: Mapping[str, Mask],
     deletes: ScanDeletes | None,
     written: Written,
+    ordinary: Ordinary,
 ) -> list[FileGroup]:
     count = len(files)
     holds = np.concatenate([outcome.holds[outcome.kept] for outcome in outcomes])
@@ -186,13 +190,13 @@ def _groups(
     codes = files["file_format"].combine_chunks().dictionary_encode().indices.to_numpy()
     names = list(partitioned)
     flags = np.stack([holds, positions, equality, *(partitioned[name] for name in names)])
-    columns = (_repeats(files["path"]), codes, written.kinds, *flags)
+    columns = (_repeats(files["path"]), ordinary.kinds, codes, written.kinds, *flags)
     rows, inverse = np.unique(np.stack([np.asarray(one, np.int64) for one in columns]), axis=1, return_inverse=True)
     order = _first_seen(inverse)
     for kind in order:
-        repeat, code, way, hold, position, equal, *valued = rows[:, kind].tolist()
+        repeat, common, code, way, hold, position, equal, *valued = rows[:, kind].tolist()
         constants = tuple(name for name, has_value in zip(names, valued, strict=True) if has_value)
-        key = _Kind(formats[code], way, constants, bool(hold), bool(position), bool(equal), repeat)
+        key = _Kind(formats[code], way, constants, bool(hold), bool(position), bool(equal), common, repeat)
         members[key] = np.flatnonzero(inverse == kind).tolist()
     return [
         FileGroup(
@@ -204,6 +208,7 @@ def _groups(
             kind.positions,
             kind.equality,
             written.ways[kind.written].options,
+            ordinary.columns[kind.ordinary],
         )
         for kind, numbers in members.items()
     ]

@@ -38,6 +38,8 @@ class Shape:
     """The writer's schema as JSON, of an Avro file."""
     zoned: bool = False
     """Whether it is a time with a zone."""
+    writer: str = ""
+    """The program that wrote the file, of an ORC file."""
 
     def walk(self) -> Iterator[Shape]:
         """The field and all that are in it."""
@@ -57,10 +59,12 @@ def read_shape(stream: BinaryIO, location: str, file_format: FileFormat) -> Shap
         if file_format == "avro":
             _, schema, _ = parse_header(location, stream.read(HEADER_BYTES))
             return replace(_avro("", schema), schema=json.dumps(schema, sort_keys=True))
-        found = pq.read_schema(stream) if file_format == "parquet" else orc.ORCFile(stream).schema
+        file = None if file_format == "parquet" else orc.ORCFile(stream)
+        found = pq.read_schema(stream) if file is None else file.schema
     except (pa.ArrowException, OSError) as error:
         raise unreadable(location, str(error).partition("\n")[0]) from error
-    return Shape("", None, tuple(_arrow(found.field(place)) for place in range(len(found))))
+    fields = tuple(_arrow(found.field(place)) for place in range(len(found)))
+    return Shape("", None, fields, writer="" if file is None else str(file.writer))
 
 
 def _arrow(field: pa.Field, name: str | None = None) -> Shape:

@@ -25,7 +25,7 @@ from tamis.formats.iceberg.locate import local_path
 from tamis.formats.iceberg.reading import Fetch, in_order, local_file
 from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, read_shape
 from tamis.formats.iceberg.types import Field
-from tamis.formats.scan import FileFormat, ReadField
+from tamis.formats.scan import Calendar, FileFormat, ReadField
 
 if TYPE_CHECKING:
     from tamis.formats.iceberg.metadata import TableMetadata
@@ -46,6 +46,7 @@ class Way:
     options: tuple[tuple[str, str], ...] = ()
 
 
+JAVA: Final = "ORC_JAVA"
 FORMATS: Final[Mapping[str, FileFormat]] = {"parquet": "parquet", "orc": "orc", "avro": "avro"}
 BY_ID: Final = Way()
 
@@ -92,7 +93,8 @@ def has_column(
 
 
 def _way(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field], path: str) -> Way:
-    if shape.has_ids and file_format == "parquet":
+    had_ids = shape.has_ids
+    if had_ids and file_format == "parquet":
         return BY_ID
     shape = _with_ids(metadata, shape, path)
     zoned = next((one for one in shape.walk() if one.zoned), None) if file_format == "orc" else None
@@ -104,7 +106,19 @@ def _way(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields:
             feature="ORC files with timestamptz",
         )
     options = (("avroSchema", avro_reader_schema(shape)),) if file_format == "avro" else ()
-    return Way(tuple(_found(read_field(one), shape.children) for one in fields), options)
+    found = tuple(_found(read_field(one), shape.children) for one in fields)
+    if file_format == "orc":
+        # Iceberg's own library, as its ids tell: it writes days of one calendar into files that say nothing of it.
+        calendar: Calendar = "taken for julian" if had_ids and shape.writer == JAVA else "unknown"
+        found = tuple(field if field.written_as is None else _dated(field, calendar) for field in found)
+    return Way(found, options)
+
+
+def _dated(field: ReadField, calendar: Calendar) -> ReadField:
+    if pt.is_date32(field.type):
+        return replace(field, calendar=calendar)
+    inside = tuple(_dated(child, calendar) for child in field.children)
+    return replace(field, children=inside) if inside else field
 
 
 def _with_ids(metadata: TableMetadata, shape: Shape, path: str) -> Shape:
