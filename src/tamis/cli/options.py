@@ -172,7 +172,7 @@ class State:
 def _milliseconds(text: str, time_zone: str) -> int:
     from datetime import UTC, timedelta
 
-    from tamis.predicate.zones import find_zone
+    from tamis.predicate.zones import python_rules
 
     if text.strip().lstrip("-").isdigit():
         return int(text)
@@ -184,7 +184,7 @@ def _milliseconds(text: str, time_zone: str) -> int:
             param_hint="--as-of",
         ) from None
     if found.tzinfo is None:
-        found = found.replace(tzinfo=find_zone(time_zone).rules)
+        found = found.replace(tzinfo=python_rules(time_zone))
     return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 

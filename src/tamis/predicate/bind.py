@@ -38,7 +38,8 @@ from tamis.predicate.splits import listed, split
 from tamis.predicate.type_names import a_type, type_name
 from tamis.predicate.values import ValueSet
 from tamis.predicate.walk import bottom_up
-from tamis.predicate.zones import Zone, find_zone
+from tamis.predicate.zone_rules import ZoneRules
+from tamis.predicate.zones import Ask, Zone, find_zone
 
 __all__ = ["bind"]
 
@@ -60,21 +61,36 @@ _Side = tuple[n.Node, bool]
 
 
 def bind(
-    node: n.Node, schema: Schema, *, case_sensitive: bool = False, time_zone: str = "UTC", sql: str | None = None
+    node: n.Node,
+    schema: Schema,
+    *,
+    case_sensitive: bool = False,
+    time_zone: str = "UTC",
+    ask: Ask | None = None,
+    sql: str | None = None,
 ) -> BoundPredicate:
     """The predicate in terms of the table's columns; BindError if a column or a comparison does not exist.
 
     time_zone is that of the session that filters the rows: text and days are read in it where a column stores
-    instants. sql is the row filter's text if it is not to be rendered from the node.
+    instants. ask gives that session's rules for a zone, and is called only if they matter; without it the sets leave
+    room for the rules of any session. sql is the row filter's text if it is not to be rendered from the node.
     """
-    binder = _Binder(schema, case_sensitive, find_zone(time_zone), FEW + TIMES * _size(node))
+    told: dict[str, ZoneRules] = {}
+
+    def remember(name: str) -> ZoneRules:
+        if name not in told and ask is not None:
+            told[name] = ask(name)
+        return told[name]
+
+    zone = find_zone(time_zone, None if ask is None else remember)
+    binder = _Binder(schema, case_sensitive, zone, FEW + TIMES * _size(node))
     root = trimmed(whole := binder.holds(node))
     if root is not whole:
         binder.notes.append(
             f"the condition nests deeper than {MAX_LEVELS} levels: what lies below them prunes nothing, and is left "
             "to Spark. Write it flatter."
         )
-    return BoundPredicate(root, sql or render(node), binder.zone.asked, time_zone, tuple(binder.notes))
+    return BoundPredicate(root, sql or render(node), zone.asked, time_zone, tuple(binder.notes), tuple(told.items()))
 
 
 def _size(node: n.Node) -> int:
@@ -269,7 +285,7 @@ class _Binder:
         column = self._column(inside)
         target = _Target(column, (), column.type)
         for call in reversed(applied):
-            result = result_type(call, target.type)
+            result = result_type(call, target.type, self.zone)
             if result is None:
                 return None
             target = _Target(column, ((call, target.type), *target.calls), result)

@@ -2,7 +2,8 @@
 
 A bound predicate denotes a set of rows, those of which the SQL condition is TRUE; there is no third value any more.
 A leaf knows two sets. `outer` holds every value that may be accepted, `inner` only values that surely are; they
-differ where a condition cannot be turned into ranges exactly (a day's start when clocks are set back, LIKE 'a%b').
+differ where a condition cannot be turned into ranges exactly (a day's start when clocks are set back, or
+under time-zone rules that are not known, LIKE 'a%b').
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from tamis.predicate.schema import Column
 from tamis.predicate.values import ValueSet
+from tamis.predicate.zone_rules import ZoneRules
 
 __all__ = ["AllOf", "AnyOf", "Bound", "BoundPredicate", "Known", "Leaf", "Unclear", "columns_of"]
 
@@ -147,6 +149,8 @@ class BoundPredicate:
     time_zone: str = "UTC"
     notes: tuple[str, ...] = ()
     """What of it is left to Spark for being too large or too deep to judge."""
+    rules: tuple[tuple[str, ZoneRules], ...] = ()
+    """The zones whose rules the sets were made with, as a session told them: rows must be filtered by the same."""
 
     @property
     def conjuncts(self) -> tuple[Bound, ...]:

@@ -2,7 +2,10 @@
 
 Law: for a monotone f, {x : f(x) >= cut} is {x : x >= pull(cut)}. So a function is known by its result type and by
 how it pulls a cut of the result back to a cut of its argument: as a pair, (at least, at most), that differs only
-where the clocks of the session's zone are changed. f(NULL) is NULL, and only that.
+where the clocks of the session's zone are changed, or may be. f(NULL) is NULL, and only that.
+
+date_trunc gives instants. Where the rules of the zone are in doubt, these are known by the wall clock's reading,
+which is exact: a month starts at its first midnight, whenever that is. Such a result has the type CLOCK.
 """
 
 from __future__ import annotations
@@ -35,9 +38,13 @@ ABOVE_TEXT = b"\xf8"
 SURROGATES = range(0xD800, 0xE000)
 
 SPARK_TIMESTAMP = pa.timestamp("us", "UTC")
+CLOCK = pa.timestamp("us", "wall clock")
+"""Instants, by what the wall clock of the session's zone shows."""
+_ZONELESS = {"microsecond", "millisecond", "second"}
+"""What date_trunc cuts off without a look at the clock."""
 
 
-def result_type(call: Call, argument: pa.DataType) -> pa.DataType | None:
+def result_type(call: Call, argument: pa.DataType, zone: Zone) -> pa.DataType | None:
     """The type of f(x) for an x of this type; None if the function is not monotone on it."""
     temporal = bool(pt.is_timestamp(argument) or pt.is_date32(argument))
     match call.function:
@@ -48,7 +55,7 @@ def result_type(call: Call, argument: pa.DataType) -> pa.DataType | None:
         case "year" if temporal:
             return pa.int32()
         case "date_trunc" if temporal and call.argument in _DAY_UNITS | _CLOCK_UNITS.keys():
-            return SPARK_TIMESTAMP
+            return CLOCK if zone.doubtful and call.argument not in _ZONELESS else SPARK_TIMESTAMP
         case "left" if is_text(argument) and isinstance(call.argument, int) and call.argument > 0:
             return argument
     return None
@@ -63,6 +70,8 @@ def pull(call: Call, argument: pa.DataType, cut: Key, zone: Zone) -> tuple[Key, 
     if pt.is_date32(argument):
         return (_first_day(call, cut),) * 2
     wall = _first_day(call, cut) * DAY
+    if argument == CLOCK:
+        return wall - _slack(wall, zone), wall  # a reading that is jumped over is one that follows
     if argument.tz is None:
         return (_from_microseconds(wall, argument),) * 2
     # local(ts) >= wall begins at the instant of that wall time: one, unless the clock passes it twice or jumps it.
@@ -83,6 +92,8 @@ def _first_day(call: Call, cut: int) -> int:
 
 def _pull_date_trunc(unit: str, argument: pa.DataType, cut: int, zone: Zone) -> tuple[Key, Key]:
     """date_trunc works on instants: a date, and a timestamp without zone, become one in the session's zone first."""
+    if zone.doubtful and unit not in _ZONELESS:
+        return _pull_on_clock(unit, argument, cut, zone)
     low, high = _pull_floor(unit, cut, zone)
     if pt.is_timestamp(argument) and argument.tz is not None:
         return _from_microseconds(low, argument), _from_microseconds(high, argument)
@@ -92,9 +103,35 @@ def _pull_date_trunc(unit: str, argument: pa.DataType, cut: int, zone: Zone) -> 
     return _from_microseconds(low, argument), _from_microseconds(high, argument)
 
 
+def _pull_on_clock(unit: str, argument: pa.DataType, cut: int, zone: Zone) -> tuple[Key, Key]:
+    """date_trunc under unknown rules: the cut is a wall time.
+
+    Of two readings a < b, a is the earlier instant, unless b is jumped over by a gap and a is not past it by as much,
+    or a comes twice, and it is the second one: that is open to clocks, for a week or more starts with its first
+    midnight. A gap, and what comes twice, is no longer than the offsets are apart that are within reach.
+    """
+    slack = _slack(cut, zone)
+    low = ceil_wall(cut if unit in _DAY_UNITS else cut - slack, unit)
+    high = ceil_wall(cut + slack, unit)
+    if pt.is_timestamp(argument) and argument.tz is not None and argument != CLOCK:
+        return _from_microseconds(zone.instants(low)[0], argument), _from_microseconds(
+            zone.instants(high)[1], argument
+        )
+    # A date's midnight, or a wall time, that is jumped over is read as one that follows.
+    low, high = low - _slack(low, zone), high + _slack(high, zone)
+    if pt.is_date32(argument):
+        return -(-low // DAY), -(-high // DAY)
+    return _from_microseconds(low, argument), _from_microseconds(high, argument)
+
+
+def _slack(wall: int, zone: Zone) -> int:
+    least, greatest = zone.reach(wall)
+    return greatest - least
+
+
 def _pull_floor(unit: str, cut: int, zone: Zone) -> tuple[int, int]:
     """{x : floor(x) >= cut} is {x : x >= ceil(cut)}, on the wall clock; instants in microseconds."""
-    if unit in {"microsecond", "millisecond", "second"}:
+    if unit in _ZONELESS:
         return (ceil_wall(cut, unit),) * 2
     wall = zone.wall(cut)
     if wall is None:
@@ -111,6 +148,8 @@ def _walls(instant: int, zone: Zone) -> tuple[int, int]:
     wall = zone.wall(instant)
     if wall is not None and zone.calm(instant):
         return wall, wall
+    if zone.doubtful:
+        return zone.walls(instant)
     return instant - 2 * DAY, instant + 2 * DAY
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 import pyarrow as pa
 from pyarrow import types as pt
 
+from tamis.predicate.functions import CLOCK, SPARK_TIMESTAMP
 from tamis.predicate.keys import is_text
 from tamis.predicate.nodes import Literal
 from tamis.predicate.split import Split, incomparable, unreadable
@@ -57,13 +58,16 @@ def _days_from(wall: tuple[int, int, bool]) -> Split:
 
 
 def _wall_range(literal: Literal, zone: Zone, where: str) -> tuple[int, int, bool] | None:
-    """A timestamp literal as wall time in the session's zone; whether no clock change is near."""
+    """A timestamp literal as wall time in the session's zone: the least, the most, and whether no change is near."""
     moment = _moment(literal, where, literal.type)
     if moment is None:
         return None
     if literal.type.tz is None:
         return moment.wall, moment.wall, True
     low, high = moment.instants(zone)
+    if zone.doubtful:
+        # A midnight m begins at m - offset: before the literal, by any rules, if m is below low + least offset.
+        return zone.walls(low)[0], zone.walls(high)[1], True
     wall = zone.wall(low)
     if low != high or wall is None:
         return low - MARGIN, high + MARGIN, False
@@ -91,6 +95,8 @@ def _moment(literal: Literal, where: str, type_: pa.DataType) -> Moment | None:
 
 def timestamp_split(type_: pa.DataType, literal: Literal, zone: Zone, where: str) -> Split | None:
     """Where a literal splits timestamps of any unit, with or without zone; None for text that only Spark can read."""
+    if type_ == CLOCK:
+        return _clock_split(literal, zone, where)
     moment = _moment(literal, where, type_)
     if moment is None:
         return None
@@ -105,8 +111,23 @@ def timestamp_split(type_: pa.DataType, literal: Literal, zone: Zone, where: str
         wall = zone.wall(low)
         if low == high and wall is not None and zone.calm(low):
             return Split.number(wall * per_microsecond)
-        low, high = low - 2 * DAY, high + 2 * DAY
+        if zone.doubtful:
+            low, high = zone.walls(low)[0], zone.walls(high)[1]  # as midnights, above
+        else:
+            low, high = low - 2 * DAY, high + 2 * DAY
     return Split.number(low * per_microsecond).hull(Split.number(high * per_microsecond))
+
+
+def _clock_split(literal: Literal, zone: Zone, where: str) -> Split | None:
+    """Where a literal splits instants that are known by what the wall clock shows."""
+    moment = _moment(literal, where, SPARK_TIMESTAMP)
+    if moment is None:
+        return None
+    if moment.zone is None:
+        zone.instants(moment.wall)  # the zone matters, though its rules do not
+        return Split.key(moment.wall)
+    low, high = moment.instants(zone)
+    return Split.key(zone.walls(low)[0]).hull(Split.key(zone.walls(high)[1]))
 
 
 def time_split(type_: pa.DataType, literal: Literal, where: str) -> Split:

@@ -36,7 +36,7 @@ class Moment:
         """The instant meant, in the text's own zone or else the session's: the least and the most it may be."""
         if self.is_date:
             return session.instants(self.wall)
-        return (self.zone or session).taken(self.wall)
+        return (session if self.zone is None else session.sibling(self.zone)).taken(self.wall)
 
 
 def days(year: int, month: int, day: int) -> int:

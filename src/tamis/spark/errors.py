@@ -25,7 +25,7 @@ class SessionSettingError(TamisError):
 
 
 class TimeZoneError(TamisError):
-    """The plan was made for another time zone than the session's, and its rows depend on it. Facts: plan, session."""
+    """The plan was made for another time zone, or other rules of it, than the session's. Facts: plan, session."""
 
 
 class UnreadableColumnError(TamisError):

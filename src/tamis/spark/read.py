@@ -25,12 +25,12 @@ from tamis.formats.scan import METADATA_COLUMNS, FileGroup, ReadField, Scan
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.calendar import with_known_calendar
-from tamis.spark.errors import TimeZoneError, UnreadableColumnError, UnreadableFileError
+from tamis.spark.errors import UnreadableColumnError, UnreadableFileError
 from tamis.spark.lookup import is_one_value, looked_up_columns
 from tamis.spark.paths import quoted
 from tamis.spark.pushdown import Veil, may_list_null
 from tamis.spark.relation import Keys, Relation, relation
-from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared, session_zone
+from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.types import (
     can_default,
@@ -43,6 +43,7 @@ from tamis.spark.types import (
     rebuilt,
     unreadable_column,
 )
+from tamis.spark.zones import check_zone
 
 __all__ = ["read_plan"]
 
@@ -76,7 +77,7 @@ def read_plan(
     metadata_columns: Sequence[str] = (),
 ) -> DataFrame:
     """The rows that match, with the table's columns or those that are named, then the metadata columns."""
-    _check_zone(plan, spark)
+    check_zone(plan.sieve.predicate, spark)
     prepared(spark)
     scan = source.scan(plan)
     chosen = _chosen(scan, columns)
@@ -328,18 +329,6 @@ def _check_metadata_columns(names: Sequence[str]) -> None:
         if name not in METADATA_COLUMNS:
             known = ", ".join(METADATA_COLUMNS)
             raise BindError(f"there is no metadata column {name!r}; there are {known}.", column=name, known=known)
-
-
-def _check_zone(plan: ScanPlan, spark: SparkSession) -> None:
-    """A plan for one time zone must not be filtered in another: files that match there may have been pruned here."""
-    predicate, zone = plan.sieve.predicate, session_zone(spark)
-    if predicate.zone_dependent and predicate.time_zone != zone:
-        raise TimeZoneError(
-            f"the plan's condition depends on the time zone. It was planned for {predicate.time_zone}, and the "
-            f"session has {zone}. Plan with time_zone={zone!r} or with spark=..., or set spark.sql.session.timeZone.",
-            plan=predicate.time_zone,
-            session=zone,
-        )
 
 
 def _empty(reading: _Reading) -> DataFrame:

@@ -15,6 +15,7 @@ from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
 from tamis.sieve.order import encode
 from tests.harness import arrow
+from tests.told_rules import told
 
 LONG, INT, DOUBLE, FLOAT = pa.int64(), pa.int32(), pa.float64(), pa.float32()
 TZ, NTZ = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -23,7 +24,7 @@ BIG = 2**53
 
 def says(sql: str, type_: pa.DataType, *values: object, zone: str = "UTC") -> str:
     """For each value of x: y if the condition surely holds, n if it surely does not, ? if only Spark can tell."""
-    root = bind(parse(sql), Schema.of(x=type_), time_zone=zone).root
+    root = bind(parse(sql), Schema.of(x=type_), time_zone=zone, ask=told).root
     if isinstance(root, Known):
         return ("y" if root.value else "n") * len(values)
     if isinstance(root, Unclear):

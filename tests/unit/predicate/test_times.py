@@ -7,6 +7,7 @@ import pytest
 from tamis.errors import TamisError
 from tamis.predicate.times import civil, days, days_of, moment_of, parse_date, parse_moment, parse_time
 from tamis.predicate.zones import DAY, SECOND, find_zone
+from tests.told_rules import told
 
 HOUR = 3600 * SECOND
 
@@ -88,7 +89,7 @@ def test_timestamp_text_that_spark_reads(text: str, wall: int) -> None:
 def test_zone_in_the_text_beats_the_session_s(text: str, instant: int) -> None:
     found = parse_moment(text)
     assert found is not None
-    assert found.instants(find_zone("Asia/Kolkata")) == (instant, instant)
+    assert found.instants(find_zone("Asia/Kolkata", told)) == (instant, instant)
 
 
 @pytest.mark.parametrize("text", ["", "24:00", "1970-01-01 24:00:00", "1970-01-01 00:60:00", "1970-01-01 00:00:60",

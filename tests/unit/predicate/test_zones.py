@@ -6,6 +6,7 @@ import pytest
 
 from tamis.errors import BindError, TamisError
 from tamis.predicate.zones import DAY, MARGIN, find_zone
+from tests.told_rules import told
 
 HOUR = 3600 * 10**6
 MINUTE = 60 * 10**6
@@ -29,6 +30,14 @@ def micros(text: str) -> int:
         ("GMT-03:30", -3 * HOUR - 30 * MINUTE),
         (" +01:00 ", HOUR),
         ("+18:00", 18 * HOUR),
+        ("Etc/GMT", 0),
+        ("Etc/UCT", 0),
+        ("Universal", 0),
+        ("Zulu", 0),
+        ("GMT0", 0),
+        ("Etc/Greenwich", 0),
+        ("Etc/GMT+5", -5 * HOUR),
+        ("Etc/GMT-14", 14 * HOUR),
     ],
 )
 def test_offset_is_fixed(name: str, offset: int) -> None:
@@ -55,11 +64,11 @@ def test_offset_beyond_eighteen_hours_is_refused(name: str) -> None:
 def test_short_names_that_java_knows_are_zones(name: str, region: str) -> None:
     """Spark resolves them by Java's own table: text such as '2024-01-01 00:00:00 PST' is a timestamp to it."""
     moment = micros("2024-01-01T12:00:00")
-    assert find_zone(name).wall(moment) == find_zone(region).wall(moment)
+    assert find_zone(name).instants(moment) == find_zone(region).instants(moment)
 
 
 def test_calm_wall_time_is_one_instant() -> None:
-    zone = find_zone("Europe/Paris")
+    zone = find_zone("Europe/Paris", told)
     noon = micros("2024-07-01T12:00:00")
     assert zone.instants(noon) == (noon - 2 * HOUR,) * 2
     assert zone.wall(noon - 2 * HOUR) == noon
@@ -67,7 +76,7 @@ def test_calm_wall_time_is_one_instant() -> None:
 
 
 def test_hour_that_comes_twice_names_two_instants() -> None:
-    zone = find_zone("Europe/Paris")
+    zone = find_zone("Europe/Paris", told)
     wall = micros("2024-10-27T02:30:00")
     first, second = zone.instants(wall)
     assert (first, second) == (wall - 2 * HOUR, wall - HOUR)
@@ -78,7 +87,7 @@ def test_hour_that_comes_twice_names_two_instants() -> None:
 
 def test_hour_that_is_jumped_over_is_enclosed_and_read_later() -> None:
     """Java moves 02:30 to 03:30; date(ts) begins at the jump itself, which lies between both instants."""
-    zone = find_zone("Europe/Paris")
+    zone = find_zone("Europe/Paris", told)
     wall = micros("2024-03-31T02:30:00")
     jump = micros("2024-03-31T01:00:00")
     low, high = zone.instants(wall)
@@ -88,7 +97,7 @@ def test_hour_that_is_jumped_over_is_enclosed_and_read_later() -> None:
 
 def test_clock_set_back_at_one_minute_past_midnight_repeats_part_of_yesterday() -> None:
     """St John's changed at 00:01 until 2011: one minute of the new day, then 59 minutes of the old one again."""
-    zone = find_zone("America/St_Johns")
+    zone = find_zone("America/St_Johns", told)
     midnight = micros("2006-10-29T00:00:00")
     early, late = zone.instants(midnight)
     assert late - early == HOUR
@@ -98,7 +107,7 @@ def test_clock_set_back_at_one_minute_past_midnight_repeats_part_of_yesterday() 
 
 def test_whole_day_that_was_skipped_is_enclosed() -> None:
     """Samoa had no 30 December 2011."""
-    zone = find_zone("Pacific/Apia")
+    zone = find_zone("Pacific/Apia", told)
     wall = micros("2011-12-30T12:00:00")
     low, high = zone.instants(wall)
     jump = micros("2011-12-30T10:00:00")
@@ -108,12 +117,12 @@ def test_whole_day_that_was_skipped_is_enclosed() -> None:
 
 
 def test_zone_of_local_mean_time_has_seconds() -> None:
-    assert find_zone("Europe/Paris").wall(micros("1900-01-01T00:00:00")) == micros("1900-01-01T00:09:21")
+    assert find_zone("Europe/Paris", told).wall(micros("1900-01-01T00:00:00")) == micros("1900-01-01T00:09:21")
 
 
 @pytest.mark.parametrize("wall", [-(1 << 62), 1 << 62])
 def test_years_beyond_the_rules_are_enclosed_by_a_margin(wall: int) -> None:
-    zone = find_zone("Europe/Paris")
+    zone = find_zone("Europe/Paris", told)
     assert zone.instants(wall) == (wall - MARGIN, wall + MARGIN)
     assert zone.taken(wall) == (wall - MARGIN, wall + MARGIN)
     assert zone.wall(wall) is None
