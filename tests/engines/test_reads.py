@@ -206,6 +206,17 @@ def test_deletes_of_an_unpartitioned_spec_reach_every_older_row(warehouse: Wareh
     assert found == {300, 301} | {row.id for row in connector(warehouse, name, "k = 0").collect()}
 
 
+def test_equality_deletes_of_one_partition_and_of_all_of_them_name_the_same_columns(warehouse: Warehouse) -> None:
+    """The older ones of the partition, the younger ones of all, then the reverse: neither takes the other's reach."""
+    rows = "insert into {t} select k::int, 'r' || k % 3 from (select explode(sequence(0, 29)) k)"
+    make(warehouse, "both_scopes", "k int, r string", rows, partition="r")
+    delete_rows(warehouse, "both_scopes", [{"k": 0}, {"k": 1}, {"k": 2}], like="r=r0")
+    warehouse.spark.sql("alter table ice.db.both_scopes drop partition field r")
+    delete_rows(warehouse, "both_scopes", [{"k": 3}, {"k": 4}, {"k": 5}])
+    delete_rows(warehouse, "both_scopes", [{"k": 6}, {"k": 7}, {"k": 8}], like="r=r1")
+    assert same(warehouse, "both_scopes") == 30 - 1 - 3 - 1
+
+
 def test_deletes_on_renamed_and_promoted_columns_still_apply(warehouse: Warehouse) -> None:
     """A delete names a column by its id, whatever it is called and however wide it is now."""
     by_value(warehouse, "moved")

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy import typing as npt
 
 from tamis.formats.errors import UnreadableMetadataError
-from tamis.formats.iceberg.deletes import DeleteIndex
+from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex
 from tamis.formats.iceberg.manifests import DeleteBatch
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.sieve.files import FileBatch
@@ -65,7 +66,12 @@ def deletes(spec_id: int, *rows: Mapping[str, Any]) -> DeleteBatch:
 
 
 def found(
-    batches: Sequence[DeleteBatch], *, sequence: int = 5, spec_id: int = BY_ID, path: str = "a", at: int | None = 1
+    batches: Sequence[DeleteBatch],
+    *,
+    sequence: int | None = 5,
+    spec_id: int = BY_ID,
+    path: str = "a",
+    at: int | None = 1,
 ) -> list[str]:
     """The paths of the deletes that apply to one data file."""
     index = DeleteIndex(metadata(), batches)
@@ -77,8 +83,24 @@ def found(
         partition=partition(spec_id, [at]),
         extra={"sequence_number": pa.array([sequence], pa.int64())},
     )
-    (places,) = index.assign(batch, np.array([0])).to_pylist()
+    (places,) = assigned(index, batch, np.array([0]))
     return [] if index.files is None else [index.files["path"][place].as_py() for place in places]
+
+
+def assigned(index: DeleteIndex, batch: FileBatch, rows: npt.NDArray[np.int64]) -> list[list[int]]:
+    """The places of the deletes of each file: those by position as listed, those by value as their scopes say."""
+    by_position = index.positions(batch, rows)
+    by_position.validate(full=True)
+    assert by_position.type == pa.list_(pa.int32())
+    reached, deletes = index.reached(batch, rows), index.equality
+    found = []
+    files = zip(by_position.to_pylist(), reached.scopes.tolist(), reached.sequences.tolist(), strict=True)
+    for places, scope, sequence in files:
+        in_reach = np.isin(deletes.scopes, [EVERYWHERE, scope] if scope >= 0 else [EVERYWHERE])
+        by_value = np.flatnonzero(in_reach & (deletes.sequences > sequence)).tolist()
+        found.append(sorted([*places, *by_value]))
+    assert index.count(batch, rows).tolist() == [len(places) for places in found]
+    return found
 
 
 def position(sequence: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - columns of SCHEMA
@@ -148,6 +170,30 @@ def test_position_delete_that_names_other_files_does_not_apply() -> None:
     assert found([deletes(BY_ID, *named)]) == ["d0"]
     assert found([deletes(BY_ID, *ranged)]) == ["d0"]
     assert found([deletes(BY_ID, *ranged)], path="b") == ["d0", "d1"]
+
+
+def test_one_bound_of_paths_is_open_on_its_other_side() -> None:
+    """Writers leave out an upper bound that cannot be cut short: what lies above the lower one is concerned."""
+    below, above = position(9, path_upper="c"), position(9, path_lower="c")
+    for path, names in (("a", ["d0"]), ("c", ["d0", "d1"]), ("cc", ["d1"]), ("z", ["d1"]), ("\U00010000", ["d1"])):
+        assert found([deletes(BY_ID, below, above)], path=path) == names
+    lone = deletes(BY_ID, position(9, path_lower="m"))
+    assert [path for path in ("a", "lzz", "m", "m/x", "z") if found([lone], path=path)] == ["m", "m/x", "z"]
+
+
+def test_inverted_bounds_of_paths_say_nothing() -> None:
+    """Whoever wrote them has lost its way: the delete may concern every file of its partition, and no other's."""
+    lost = deletes(BY_ID, position(9, path_lower="c", path_upper="b"))
+    for path in ("a", "b", "bb", "c", "d"):
+        assert found([lost], path=path) == ["d0"]
+    assert found([lost], at=2) == []
+
+
+@pytest.mark.parametrize("make", [position, equality])
+def test_data_whose_sequence_nobody_knows_is_as_old_as_can_be(make: Any) -> None:  # noqa: ANN401 - a maker of rows
+    """A delete that is missed brings rows back: every delete of the file's partition reaches it, also the oldest."""
+    assert found([deletes(BY_ID, make(1), make(9))], sequence=None) == ["d0", "d1"]
+    assert found([deletes(NONE, make(1, id=None))], sequence=None, spec_id=NONE) == ["d0"]
 
 
 def test_bounds_of_paths_say_nothing_about_equality_deletes() -> None:

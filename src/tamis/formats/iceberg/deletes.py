@@ -5,8 +5,9 @@ newer than it; an equality delete to strictly older data of its spec and partiti
 to all older data. A file with a deletion vector has no other position deletes. Law: whatever applies is found; a
 delete file may be listed that in the end removes no row.
 
-Nothing is done for each pair of a file and a delete but to list those that apply: partitions, paths and sequence
-numbers become numbers, and deletes are sorted by them, so that those of a file are a run that two searches find.
+Nothing is done for each pair of a file and a delete: partitions, paths and sequence numbers become numbers, and
+deletes are sorted by them, so that those of a file are a run that two searches find. Runs are counted. Position
+deletes alone are listed file by file, for a reader; equality deletes reach whole scopes, and stay that.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.sieve.files import FileBatch
 from tamis.sieve.partitions import PartitionKey, distinct, plain_values
 
-__all__ = ["DeleteIndex"]
+__all__ = ["EQUALITY", "EVERYWHERE", "DeleteIndex", "Scoped"]
 
 POSITION: Final = 1
 EQUALITY: Final = 2
@@ -36,6 +37,8 @@ Pairs = tuple[Numbers, Numbers]
 """Files and, of the same length, what belongs to each."""
 GLOBAL: Final = PartitionKey(-1)
 """Where equality deletes of unpartitioned specs stand: they reach every file."""
+EVERYWHERE: Final = 0
+"""The number of that scope. No data file is in it."""
 MOST_PAIRS: Final = 1 << 22
 """Most pairs of a file and a delete to look at together: some hundred megabytes. One file's own are never split."""
 _FOREVER: Final = int(np.iinfo(np.int64).max)
@@ -113,10 +116,10 @@ class _Ranges:
         highs = [2 * len(cuts) if bound is None else marks[bound] for bound in high]
         return cls(places, groups, reach, _objects(cuts), np.array(lows, np.int64), np.array(highs, np.int64))
 
-    def find(self, files: _Files, but_not: Mask) -> Pairs:
-        """The files, in order, each with the deletes of its partition that reach it and have its path in between."""
+    def find(self, files: _Files, but_not: Mask) -> Iterator[Pairs]:
+        """Files, each with the deletes of its partition that reach it and have its path in between, part by part."""
         if not len(self.places):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
+            return
         width = 2 * len(self.cuts) + 1
         paths = _objects(files.paths)
         marks = np.searchsorted(self.cuts, paths) + np.searchsorted(self.cuts, paths, "right")
@@ -128,14 +131,10 @@ class _Ranges:
             np.searchsorted(marks, self.groups * width + self.high, "right"),
             order,
         )
-        found = []
         for part in _parts(run.counts):
             deletes, rows = run.pairs(part)
             reached = self.reach[deletes] >= files.sequences[rows]
-            found.append((rows[reached], self.places[deletes[reached]]))
-        rows, places = (np.concatenate(side) for side in zip(*found, strict=True))
-        order = np.argsort(rows, kind="stable")
-        return rows[order], places[order]
+            yield rows[reached], self.places[deletes[reached]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +150,17 @@ class _Files:
     paths: list[bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """Files, or equality deletes: the number of the scope that each is in, and its sequence number.
+
+    A delete reaches the data of its scope, and of EVERYWHERE all data, that has a lesser sequence number.
+    """
+
+    scopes: Numbers
+    sequences: Numbers
+
+
 class DeleteIndex:
     """All live delete files of a snapshot, found by the data files that they may concern."""
 
@@ -161,33 +171,60 @@ class DeleteIndex:
         tables = [batch.files for batch in found]
         self.files = pa.concat_tables(tables, promote_options="permissive") if found else None
         """A row for each delete file, as DeleteBatch has them; None if there are none."""
-        self._numbers: dict[PartitionKey, int] = {GLOBAL: 0}
+        self._numbers: dict[PartitionKey, int] = {GLOBAL: EVERYWHERE}
         self._partitions: Numbers = np.concatenate([np.empty(0, np.int64), *map(self._number, found)])
         self._paths: dict[bytes, int] = {}
+        self.equality = Scoped(np.empty(0, np.int64), np.empty(0, np.int64))
+        """The scope and the sequence number of each equality delete, by its place in `files`; scope -1 for others."""
         if self.files is not None:
             self._sort(self.files)
 
     def __len__(self) -> int:
         return 0 if self.files is None else int(self.files.num_rows)
 
-    def assign(self, batch: FileBatch, rows: Numbers) -> pa.ListArray:
-        """For each of these files of a batch, the places of its deletes in `files`, in order."""
+    def count(self, batch: FileBatch, rows: Numbers) -> Numbers:
+        """How many deletes apply to each of these files of a batch; none of them is listed."""
+        if self.files is None or batch.spec_id is None:
+            return np.zeros(len(rows), np.int64)
+        files = self._located(batch, batch.spec_id, rows)
+        runs, has_vector = self._position_runs(files)
+        everywhere = np.full(len(rows), EVERYWHERE)
+        runs += [self._equality.find(scopes, files.sequences) for scopes in (files.partitions, everywhere)]
+        counts = sum((run.counts for run in runs), np.zeros(len(rows), np.int64))
+        for found, _ in self._ranges.find(files, has_vector):
+            counts += np.bincount(found, minlength=len(rows))
+        return counts
+
+    def positions(self, batch: FileBatch, rows: Numbers) -> pa.ListArray:
+        """For each of these files of a batch, the places in `files` of its position deletes or vector, in order."""
         if self.files is None or batch.spec_id is None:
             return pa.array([[]] * len(rows), pa.list_(pa.int32()))
         files = self._located(batch, batch.spec_id, rows)
-        named = np.fromiter((self._paths.get(path, -1) for path in files.paths), np.int64, len(rows))
+        runs, has_vector = self._position_runs(files)
+        found = [(np.empty(0, np.int64), np.empty(0, np.int64)), *self._ranges.find(files, has_vector)]
+        numbers, places = (np.concatenate(side) for side in zip(*found, strict=True))
+        order = np.argsort(numbers, kind="stable")
+        return _listed(runs, (numbers[order], places[order]), len(self))
+
+    def reached(self, batch: FileBatch, rows: Numbers) -> Scoped:
+        """The scope and the sequence number of each of these files, as equality deletes reach them."""
+        if self.files is None or batch.spec_id is None:
+            return Scoped(np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64))
+        files = self._located(batch, batch.spec_id, rows)
+        return Scoped(files.partitions, files.sequences)
+
+    def _position_runs(self, files: _Files) -> tuple[list[_Run], Mask]:
+        """What applies by position, but for deletes that name a range of paths; and which files have a vector."""
+        named = np.fromiter((self._paths.get(path, -1) for path in files.paths), np.int64, len(files.paths))
         vectors = np.where(named < 0, -1, self._vectors[named])
         has_vector = vectors >= 0
         self._check_vectors(files, vectors, has_vector)
-        everywhere = np.full(len(rows), self._numbers[GLOBAL])
         runs = [
             _Run(vectors, np.where(has_vector, vectors + 1, vectors)),
             self._named.find(self._pair(named, files.partitions), files.sequences).but_not(has_vector),
             self._positions.find(files.partitions, files.sequences).but_not(has_vector),
-            self._equality.find(files.partitions, files.sequences),
-            self._equality.find(everywhere, files.sequences),
         ]
-        return _listed(runs, self._ranges.find(files, has_vector), len(self))
+        return runs, has_vector
 
     def _number(self, batch: DeleteBatch) -> Numbers:
         """The number of each delete's partition; equal keys have one number."""
@@ -211,7 +248,9 @@ class DeleteIndex:
             where = files["path"][int(stray[0])].as_py().encode()
             raise _corrupt(where, "names no data file", "a deletion vector without its file")
         is_named = position & _mask(path.is_valid())
-        is_ranged = position & ~is_named & (_mask(low.is_valid()) | _mask(high.is_valid()))
+        # Bounds the wrong way round say nothing: the delete may concern every file of its partition.
+        inverted = _mask(pc.fill_null(pc.greater(low, high), fill_value=False))
+        is_ranged = position & ~is_named & ~inverted & (_mask(low.is_valid()) | _mask(high.is_valid()))
 
         names = path.filter(pa.array(is_named)).to_pylist()
         named = np.full(len(content), -1, np.int64)
@@ -234,8 +273,9 @@ class DeleteIndex:
         bounds = [side.take(pa.array(places)).to_pylist() for side in (low, high)]
         self._ranges = _Ranges.of(places, self._partitions[places], sequence[places], *bounds)
         places = np.flatnonzero(equality)
-        scopes = np.array([self._scope(key) for key in self._numbers], np.int64)[self._partitions[places]]
-        self._equality = _Shelf.of(places, scopes, sequence[places] - 1)
+        scopes = np.array([self._scope(key) for key in self._numbers], np.int64)[self._partitions]
+        self._equality = _Shelf.of(places, scopes[places], sequence[places] - 1)
+        self.equality = Scoped(np.where(equality, scopes, -1), sequence)
 
     def _scope(self, key: PartitionKey) -> int:
         """The number of the partition in which equality deletes of this one apply."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy import typing as npt
 
 from tamis.formats.errors import UnreadableMetadataError, shown
-from tamis.formats.iceberg.deletes import EQUALITY, DeleteIndex
+from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex, Scoped
 from tamis.formats.iceberg.fields import read_field
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.iceberg.vectors import decode_vector
@@ -28,8 +28,6 @@ __all__ = ["ScanDeletes", "deletes_of"]
 
 HIDDEN: Final = "_tamis_deleted_by_{}"
 """The name of a column that the table has no more and its deletes still name, by the field's id."""
-EVERYWHERE: Final = -1
-"""The scope of equality deletes of unpartitioned specs."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -64,42 +62,42 @@ class _Pairs:
 
 def deletes_of(table: IcebergTable, index: DeleteIndex, outcomes: Sequence[Outcome]) -> ScanDeletes | None:
     """The deletes of the kept files, which are numbered in the order of the outcomes; None if none applies."""
-    count = sum(int(outcome.kept.sum()) for outcome in outcomes)
-    pairs = _pairs(index, outcomes)
-    if pairs is None or not len(pairs.data):
+    if index.files is None:
         return None
-    is_equality = pairs.of("content").to_numpy() == EQUALITY
+    rows = [np.flatnonzero(outcome.kept) for outcome in outcomes]
+    count = sum(map(len, rows))
+    pairs = _pairs(index, index.files, outcomes, rows)
+    equality, hidden = _equality(table, index, index.files, _reached(index, outcomes, rows))
+    if not len(pairs.data) and not equality:
+        return None
     is_vector = pairs.of("content_offset").is_valid().to_numpy(zero_copy_only=False)
-    by_value = pairs.where(is_equality)
-    sequences = np.concatenate([_sequences(outcome) for outcome in outcomes])
-    equality, hidden = _equality(table, by_value, sequences)
+    by_value = [part.data["number"].to_numpy() for part in equality]
     return ScanDeletes(
-        _mask(count, pairs.data[~is_equality]),
-        _mask(count, by_value.data),
-        _positions(pairs.where(~is_equality & ~is_vector)),
+        _mask(count, pairs.data),
+        _mask(count, np.concatenate([np.empty(0, np.int64), *by_value])),
+        _positions(pairs.where(~is_vector)),
         _vectors(table, pairs.where(is_vector)),
         equality,
         hidden,
     )
 
 
-def _pairs(index: DeleteIndex, outcomes: Iterable[Outcome]) -> _Pairs | None:
-    if index.files is None:
-        return None
+def _pairs(index: DeleteIndex, files: pa.Table, outcomes: Iterable[Outcome], rows: Sequence[Numbers]) -> _Pairs:
+    """Each kept file with the deletes that name positions in it."""
     data, delete = [], []
     first = 0
-    for outcome in outcomes:
-        rows = np.flatnonzero(outcome.kept)
-        places = index.assign(outcome.batch, rows)
-        data.append(first + np.repeat(np.arange(len(rows)), places.value_lengths().to_numpy()))
+    for outcome, chosen in zip(outcomes, rows, strict=True):
+        places = index.positions(outcome.batch, chosen)
+        data.append(first + np.repeat(np.arange(len(chosen)), places.value_lengths().to_numpy()))
         delete.append(places.flatten().to_numpy().astype(np.int64))
-        first += len(rows)
-    return _Pairs(np.concatenate(data), np.concatenate(delete), index.files)
+        first += len(chosen)
+    return _Pairs(np.concatenate(data), np.concatenate(delete), files)
 
 
-def _sequences(outcome: Outcome) -> Numbers:
-    taken = outcome.batch.extra["sequence_number"].filter(pa.array(outcome.kept))
-    return np.asarray(taken.fill_null(0).to_numpy())
+def _reached(index: DeleteIndex, outcomes: Iterable[Outcome], rows: Sequence[Numbers]) -> Scoped:
+    """The scopes and sequence numbers of all kept files."""
+    found = [index.reached(outcome.batch, chosen) for outcome, chosen in zip(outcomes, rows, strict=True)]
+    return Scoped(np.concatenate([one.scopes for one in found]), np.concatenate([one.sequences for one in found]))
 
 
 def _mask(count: int, numbers: Numbers) -> Mask:
@@ -132,55 +130,71 @@ def _vectors(table: IcebergTable, pairs: _Pairs) -> Vectors | None:
 
 
 def _equality(
-    table: IcebergTable, pairs: _Pairs, sequences: Numbers
+    table: IcebergTable, index: DeleteIndex, files: pa.Table, data: Scoped
 ) -> tuple[tuple[EqualityDeletes, ...], tuple[Field, ...]]:
-    """A part for each set of columns, and for what reaches one partition and what reaches the whole table."""
-    if not len(pairs.data):
-        return (), ()
-    unpartitioned = [one.spec.spec_id for one in table.metadata.specs if one.spec.is_unpartitioned]
-    everywhere = np.isin(pairs.of("spec_id").to_numpy(), unpartitioned)
-    ids = pairs.of("equality_ids").to_pylist()
-    keys = [(tuple(sorted(one or ())), reach) for one, reach in zip(ids, everywhere.tolist(), strict=True)]
+    """A part for each set of columns, and for what reaches one partition and what reaches the whole table.
+
+    Data and deletes meet by scope and sequence number alone: no pair of them is listed.
+    """
+    deletes = index.equality
+    places = np.flatnonzero(deletes.scopes >= 0)
+    ids = files["equality_ids"].take(pa.array(places)).to_pylist()
+    everywhere = (deletes.scopes[places] == EVERYWHERE).tolist()
+    members: dict[tuple[tuple[int, ...], bool], list[int]] = {}
+    for place, one, reach in zip(places.tolist(), ids, everywhere, strict=True):
+        members.setdefault((tuple(sorted(one or ())), reach), []).append(place)
     parts: list[EqualityDeletes] = []
     hidden: dict[str, Field] = {}
-    for columns, reach in dict.fromkeys(keys):
+    for (columns, reach), mine in members.items():
+        scopes = np.full(len(data.scopes), EVERYWHERE) if reach else data.scopes
+        met = _met(Scoped(scopes, data.sequences), deletes, np.array(mine, np.int64))
+        if met is None:
+            continue
+        used = files.take(pa.array(met[1]))
         if not columns:
-            nameless = next(place for place, key in enumerate(keys) if not key[0])
-            raise _unusable(pairs.of("path")[nameless].as_py(), "deletes by value, and names no column")
-        mine = pairs.where(np.fromiter((key == (columns, reach) for key in keys), np.bool_, len(keys)))
-        found = [_located(table, field_id, mine) for field_id in columns]
+            raise _unusable(used["path"][0].as_py(), "deletes by value, and names no column")
+        found = [_located(table, field_id, used) for field_id in columns]
         hidden |= {one.hidden.name: one.hidden for one in found if one.hidden is not None}
-        parts.append(_part(table, mine, found, sequences, everywhere=reach))
+        concerned = pa.table(
+            {"number": met[0], "sequence": data.sequences[met[0]], "scope": scopes[met[0]].astype(np.int64)}
+        )
+        parts.append(_part(table, found, concerned, used, deletes.scopes[met[1]]))
     return tuple(parts), tuple(hidden.values())
 
 
+def _met(data: Scoped, deletes: Scoped, places: Numbers) -> tuple[Numbers, Numbers] | None:
+    """The data files that any of these deletes reaches, and the deletes that reach any; None if there are none.
+
+    A file is reached if the youngest delete of its scope is younger, a delete reaches if the oldest file is older.
+    """
+    scopes, sequences = deletes.scopes[places], deletes.sequences[places]
+    numbers = int(max(data.scopes.max(initial=-1), scopes.max(initial=-1))) + 1
+    youngest, oldest = np.full(numbers + 1, -1, np.int64), np.full(numbers + 1, np.iinfo(np.int64).max, np.int64)
+    np.maximum.at(youngest, scopes, sequences)
+    youngest[-1] = -1  # where data stands that is in no scope
+    np.minimum.at(oldest, data.scopes, data.sequences)
+    reached = np.flatnonzero(youngest[data.scopes] > data.sequences)
+    used = places[oldest[scopes] < sequences]
+    return (reached, used) if len(reached) else None
+
+
 def _part(
-    table: IcebergTable, pairs: _Pairs, found: Sequence[_Located], sequences: Numbers, *, everywhere: bool
+    table: IcebergTable, found: Sequence[_Located], data: pa.Table, files: pa.Table, scopes: Numbers
 ) -> EqualityDeletes:
-    by_data, by_delete = _scopes(pairs, everywhere=everywhere)
-    used = np.array(sorted(by_delete), np.int64)
-    files = pairs.files.take(pa.array(used))
-    numbers = np.array(sorted(by_data), np.int64)
     merged = _merged(found)
     listed = pa.table(
         {
             "path": files["path"],
             "file_format": pc.utf8_lower(files["file_format"]),
             "sequence": files["sequence_number"].fill_null(np.iinfo(np.int64).max),
-            "scope": pa.array([by_delete[place] for place in used.tolist()], pa.int64()),
+            "scope": scopes,
         }
     )
     return EqualityDeletes(
         tuple(one.path for one in found),
         tuple(_names(merged, one.ids) for one in found),
         tuple(_delete_groups(table, listed, merged)),
-        pa.table(
-            {
-                "number": numbers,
-                "sequence": sequences[numbers],
-                "scope": pa.array([by_data[number] for number in numbers.tolist()], pa.int64()),
-            }
-        ),
+        data,
         int(pc.sum(files["rows"]).as_py() or 0),
     )
 
@@ -212,21 +226,6 @@ def _unusable(path: str, why: str) -> UnreadableMetadataError:
     )
 
 
-def _scopes(pairs: _Pairs, *, everywhere: bool) -> tuple[dict[int, int], dict[int, int]]:
-    """A number for each partition that deletes and data share, by data file and by delete file.
-
-    All data of a partition that has any delete has its newest one: that one names the partition.
-    """
-    if everywhere:
-        return dict.fromkeys(pairs.data.tolist(), EVERYWHERE), dict.fromkeys(pairs.delete.tolist(), EVERYWHERE)
-    age = pairs.of("sequence_number").fill_null(np.iinfo(np.int64).max).to_numpy()
-    order = np.lexsort((-pairs.delete, age))
-    # The last one given to a data file stays: the newest, and of several the first.
-    scope = dict(zip(pairs.data[order].tolist(), pairs.delete[order].tolist(), strict=True))
-    data = pairs.data.tolist()
-    return scope, {place: scope[number] for number, place in zip(data, pairs.delete.tolist(), strict=True)}
-
-
 @dataclass(frozen=True, slots=True)
 class _Located:
     """A column that deletes name: where it is in the table, hidden if need be, and how delete files have it."""
@@ -238,7 +237,7 @@ class _Located:
     hidden: Field | None = None
 
 
-def _located(table: IcebergTable, field_id: int, pairs: _Pairs) -> _Located:
+def _located(table: IcebergTable, field_id: int, files: pa.Table) -> _Located:
     schemas = [table.selection.schema, *sorted(table.metadata.schemas, key=lambda one: -one.schema_id)]
     for schema in schemas:
         fields = _way(schema, field_id)
@@ -250,7 +249,7 @@ def _located(table: IcebergTable, field_id: int, pairs: _Pairs) -> _Located:
             return _Located(path, ids, written)
         hidden = replace(written, name=HIDDEN.format(field_id))
         return _Located((hidden.name, *path[1:]), ids, written, hidden)
-    raise _unusable(pairs.of("path")[0].as_py(), f"deletes by field {field_id}, which no schema of the table has")
+    raise _unusable(files["path"][0].as_py(), f"deletes by field {field_id}, which no schema of the table has")
 
 
 def _way(schema: TableSchema, field_id: int) -> list[Field] | None:

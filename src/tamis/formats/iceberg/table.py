@@ -9,7 +9,6 @@ from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.deletes import DeleteIndex
@@ -125,7 +124,7 @@ class IcebergTable:
             return replace(plan, outcomes=tuple(map(_without_deletes, plan.outcomes)))
         kept = may_match(sieve, self.metadata, manifests)
         index = self.delete_index([one for one, keep in zip(manifests, kept, strict=True) if keep])
-        return replace(plan, outcomes=tuple(_assigned(outcome, index) for outcome in plan.outcomes))
+        return replace(plan, outcomes=tuple(_counted(outcome, index) for outcome in plan.outcomes))
 
 
 def _wanted(sieve: Sieve) -> dict[int, pa.DataType]:
@@ -144,11 +143,10 @@ def _without_deletes(outcome: Outcome) -> Outcome:
     return replace(outcome, batch=replace(outcome.batch, deletes=none))
 
 
-def _assigned(outcome: Outcome, index: DeleteIndex) -> Outcome:
+def _counted(outcome: Outcome, index: DeleteIndex) -> Outcome:
     rows = np.flatnonzero(outcome.kept)
-    places = index.assign(outcome.batch, rows)
     counts = np.zeros(len(outcome.batch), np.int32)
-    counts[rows] = pc.list_value_length(places).to_numpy(zero_copy_only=False)
+    counts[rows] = index.count(outcome.batch, rows)
     return replace(outcome, batch=replace(outcome.batch, deletes=pa.array(counts)))
 
 
