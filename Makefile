@@ -24,7 +24,7 @@ endif
 export UV_HTTP_TIMEOUT ?= 180
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak lock clean java
+.PHONY: help demo test check bench soak mutants lock clean java
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -46,6 +46,9 @@ bench: java $(READY)  ## run every benchmark against its peer
 
 soak: $(READY)  ## the property tests with a long, random budget
 	TAMIS_HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/property
+
+mutants: $(READY)  ## break the source one line at a time, and say which breaks no test notices
+	$(BIN)/python -m tests.mutants.run
 
 lock: $(READY)  ## compile requirements/dev.txt anew, with the newest versions that resolve together
 	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --extra all --custom-compile-command 'make lock' \

@@ -324,6 +324,30 @@ def _in(record: dict[str, Any], region: str) -> dict[str, Any]:
     return record
 
 
+def test_partition_field_of_the_same_name_under_another_id_is_another_field() -> None:
+    """A dropped field's name may be used again: its values say nothing of the new one. Without ids the name tells."""
+    document = with_spec((1, "identity", "p"))
+    records = [entry(partition={"p": 7}), entry("b.parquet", partition={"p": None})]
+    for id_, values, unread in ((1000, [7, None], []), (None, [7, None], []), (1001, [None, None], [True, True])):
+        (batch,) = read({"m": avro_bytes(entry_schema([partition("p", "long", id_)]), records)}, document=document)
+        assert batch.partition is not None
+        assert batch.partition.field(0).to_pylist() == values
+        assert [flag for fault in batch.undecoded for flag in fault.rows.tolist()] == unread
+    # Under its own id beside a stranger of its name, it is found by the id.
+    twins = [partition("p", "long", 1001), partition("q", "long", 1000)]
+    (batch,) = read({"m": avro_bytes(entry_schema(twins), [entry(partition={"p": 7, "q": 8})])}, document=document)
+    assert batch.partition is not None
+    assert batch.partition.field(0).to_pylist() == [8]
+    assert batch.undecoded == ()
+
+
+def test_entry_without_a_sequence_number_has_none_but_where_it_was_added() -> None:
+    """A carried-over entry must not take its manifest's number: deletes between the two would no more reach it."""
+    records = [entry(f"{status}", status=status, sequence_number=None) for status in (0, 1)]
+    (batch,) = read({"m": avro_bytes(entry_schema(), records)}, sequence_number=9)
+    assert batch.extra["sequence_number"].to_pylist() == [None, 9]
+
+
 def test_old_table_lists_its_manifests_in_the_metadata() -> None:
     data = avro_bytes(entry_schema(version=1), [entry()])
     snapshot = Snapshot(1, 1, manifests=("m",))

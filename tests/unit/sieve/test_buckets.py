@@ -328,6 +328,17 @@ def test_nan_keeps_every_bucket() -> None:
     assert "NaN" in (found.reason or "")
 
 
+def test_nan_of_a_float32_keeps_every_bucket() -> None:
+    """It equals not even itself as 32 bits: it must not be taken for a key that no float has, and be forgotten."""
+    narrow = Column(4, ("price",), pa.float32())
+    assert is_value(NAN_KEY, pa.float32())
+    for root in (leaf(narrow, NAN_KEY), leaf(narrow, float_key(0.5), NAN_KEY)):
+        found = selector(root, narrow)
+        assert chosen(found) == EVERY
+        assert "NaN" in (found.reason or "")
+    assert chosen(BucketSelector(BoundPredicate(leaf(narrow, float_key(0.1)), ""), (narrow,), by_sum)) == []
+
+
 # -- keys back to values --------------------------------------------------------------------------------------
 
 

@@ -92,6 +92,19 @@ def test_counts_of_nan_say_whether_nan_and_whether_numbers_occur() -> None:
     ]
 
 
+def test_one_ordinary_value_beside_nan_and_null_is_a_value() -> None:
+    """Iceberg's own evaluators go by the same counts; one too few, and a whole file's last row is lost."""
+    stats = ColumnStats(null_count=counts(0, 1, 2, 2), nan_count=counts(4, 3, 2, 3), value_count=counts(5, 5, 5, 5))
+    assert may(stats_domain(F, stats, 4)) == [
+        (False, True, True),
+        (True, True, True),
+        (True, True, True),
+        (True, True, False),
+    ]
+    only = ColumnStats(null_count=counts(4, 5), value_count=counts(5, 5))
+    assert [value for _, _, value in may(stats_domain(X, only, 2))] == [True, False]
+
+
 def test_nan_count_of_what_is_no_float_says_nothing() -> None:
     stats = ColumnStats(nan_count=counts(5), value_count=counts(5), null_count=counts(0))
     assert may(stats_domain(X, stats, 1)) == [(False, False, True)]
