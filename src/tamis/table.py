@@ -26,7 +26,7 @@ from tamis.arguments import (
     moment_ms,
 )
 from tamis.explain.brief import page_part, plan_line
-from tamis.formats import At, FormatTable, open_table
+from tamis.formats import At, FormatTable, TableFormat, open_table
 from tamis.formats.iceberg.inspection import Inspection
 from tamis.predicate.bind import bind
 from tamis.predicate.build import Expression
@@ -313,19 +313,22 @@ def open(
     as_of: datetime | str | None = None,
     as_of_ms: int | None = None,
     catalog: str | Mapping[str, str] | Catalog | None = None,
+    format: TableFormat | None = None,  # noqa: A002 - as it is called everywhere
     cache: bool | None = None,
 ) -> Table:
     """Open a table: by its folder, its metadata file, its name `catalog.namespace.table`, or as PyIceberg's Table.
 
     snapshot_id, ref (a branch or tag) or as_of (a datetime, or ISO 8601 text; in UTC if it has no zone; as_of_ms is
     the same in milliseconds since 1970) choose an older state. catalog is the name of a configured PyIceberg catalog,
-    its properties, or PyIceberg's Catalog; target is then `namespace.table`. cache=False reads all metadata anew;
+    its properties, or PyIceberg's Catalog; target is then `namespace.table`. format chooses "iceberg", "delta" or
+    "paimon" for a folder that is a table of several (only Iceberg is read yet). cache=False reads all metadata anew;
     otherwise decoded manifests are kept on local disk, unless TAMIS_CACHE=off.
     """
     name = fspath(target) if isinstance(target, PathLike) else target
     check_target(name, catalog)
     check_type("snapshot_id", snapshot_id, int, type(None), expected="a snapshot's id, a number")
     check_type("ref", ref, str, type(None), expected="the name of a branch or tag")
+    check_type("format", format, str, type(None), expected="'iceberg', 'delta' or 'paimon'")
     check_type("cache", cache, bool, type(None), expected="True, False or None")
     at = At(snapshot_id, ref, moment_ms(as_of, as_of_ms))
-    return Table(open_table(name, at, catalog, cache=cache))
+    return Table(open_table(name, at, catalog, format=format, cache=cache))

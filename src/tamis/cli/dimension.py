@@ -46,15 +46,18 @@ class Dimension:
         """Opened if it is a table; BadParameter or NoSuchTableError if it is nothing."""
         import tamis.table
         from tamis.cli.scan import check_condition
+        from tamis.formats import FORMATS
 
         kind = _kind(target) if kind is None else kind.lower()
-        if kind not in {TABLE, *ENDINGS.values()}:
-            raise typer.BadParameter(f"{kind!r} is none of table, parquet, csv, json", param_hint="--dim-format")
-        if kind != TABLE:
+        known = (TABLE, *FORMATS, *dict.fromkeys(ENDINGS.values()))
+        if kind not in known:
+            raise typer.BadParameter(f"{kind!r} is none of {', '.join(known)}", param_hint="--dim-format")
+        chosen = next((one for one in FORMATS if one == kind), None)
+        if kind != TABLE and chosen is None:
             return cls(target, kind, where, None, f"{target}  ({kind})")
-        table = tamis.table.open(target, catalog=catalog)
+        table = tamis.table.open(target, catalog=catalog, format=chosen)
         check_condition(table, where)
-        return cls(target, kind, where, table, f"{target}  ({table.format})")
+        return cls(target, TABLE, where, table, f"{target}  ({table.format})")
 
     def require(self) -> None:
         """NoSuchTableError for a file of this machine that is not there. Patterns and URIs are left to Spark."""

@@ -15,6 +15,7 @@ from tamis.cli.options import (
     Snapshot,
     State,
     Strict,
+    TableFormat,
     TableName,
     TimeZone,
     Where,
@@ -52,6 +53,7 @@ def explain(  # noqa: PLR0913 - an argument an option
     ref: Ref = None,
     as_of: AsOf = None,
     catalog: Catalog = None,
+    table_format: TableFormat = None,
     case_sensitive: CaseSensitive = False,
     time_zone: TimeZone = "UTC",
 ) -> None:
@@ -63,7 +65,9 @@ def explain(  # noqa: PLR0913 - an argument an option
         import tamis.table
     as_of_ms = state.as_of_ms(time_zone)
     with Watch() as watch:
-        opened = tamis.table.open(table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog)
+        opened = tamis.table.open(
+            table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog, format=table_format
+        )
         plan = opened.plan(where, case_sensitive=case_sensitive, time_zone=time_zone, strict=strict, progress=watch)
     if json:
         typer.echo(_json(opened, plan, listing))

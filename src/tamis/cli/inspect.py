@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.options import AsOf, Catalog, Ref, Snapshot, State, TableName, TimeZone, quick_start
+from tamis.cli.options import AsOf, Catalog, Ref, Snapshot, State, TableFormat, TableName, TimeZone, quick_start
 from tamis.cli.progress import Watch
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ VERSION = 1
 """Of the JSON: it changes if a key is removed or changes its meaning."""
 
 
-def inspect(
+def inspect(  # noqa: PLR0913 - an argument an option
     table: TableName,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
@@ -28,6 +28,7 @@ def inspect(
     ref: Ref = None,
     as_of: AsOf = None,
     catalog: Catalog = None,
+    table_format: TableFormat = None,
     time_zone: TimeZone = "UTC",
 ) -> None:
     """Show what a table is made of: its specs, and files, sizes, deletes and small files of each."""
@@ -36,7 +37,7 @@ def inspect(
         from tamis.formats import At, open_table
     at = At(snapshot, ref, state.as_of_ms(time_zone))
     with Watch() as watch:
-        found = open_table(table, at, catalog).inspect(watch)
+        found = open_table(table, at, catalog, format=table_format).inspect(watch)
     if json:
         import json as text
 
@@ -90,13 +91,21 @@ def _facts(found: Inspection) -> Iterator[Sequence[str]]:
 
 
 def _snapshot(found: Inspection) -> str:
-    from datetime import UTC, datetime, timedelta
-
     if found.snapshot_id is None:
         return "none: the table is empty"
-    made = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=found.snapshot_ms or 0)
     by = f" by {found.operation}" if found.operation else ""
-    return f"{found.snapshot_id}, made{by} at {made:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{found.snapshot_id}, made{by} at {_time(found.snapshot_ms or 0)}"
+
+
+def _time(milliseconds: int) -> str:
+    """In UTC; a count of milliseconds where the calendar has no such year."""
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        found = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms since 1970"
+    return f"{found:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _many(count: int, word: str) -> str:

@@ -26,6 +26,7 @@ from tamis.cli.options import (
     SessionZone,
     Snapshot,
     State,
+    TableFormat,
     Where,
     read_condition,
 )
@@ -85,7 +86,9 @@ def join(  # noqa: PLR0913 - an argument an option
     dim_format: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="table, parquet, csv or json, if DIM's name does not tell.", show_default=False
+            metavar="NAME",
+            help="table (or iceberg, delta, paimon), parquet, csv or json, if DIM's name does not tell.",
+            show_default=False,
         ),
     ] = None,
     how: Annotated[str, typer.Option(metavar="KIND", help="inner, left, right, full, semi or anti.")] = "inner",
@@ -99,6 +102,7 @@ def join(  # noqa: PLR0913 - an argument an option
     ref: Ref = None,
     as_of: AsOf = None,
     catalog: Catalog = None,
+    table_format: TableFormat = None,
     time_zone: SessionZone = None,
     master: Master = None,
     remote: Remote = None,
@@ -115,7 +119,9 @@ def join(  # noqa: PLR0913 - an argument an option
     from tamis.spark.join import Join
 
     kind = Join.of(list(keys), how, null_safe=False).how
-    opened = tamis.table.open(fact, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog)
+    opened = tamis.table.open(
+        fact, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog, format=table_format
+    )
     check_condition(opened, where)
     for path in column_paths(list(keys)):
         opened.schema.find(path)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -31,6 +31,7 @@ __all__ = [
     "Snapshot",
     "State",
     "Strict",
+    "TableFormat",
     "TableName",
     "TimeZone",
     "Where",
@@ -76,6 +77,24 @@ Catalog = Annotated[
     typer.Option(
         metavar="NAME",
         help="A catalog of PyIceberg's configuration; TABLE is then namespace.table.",
+        show_default=False,
+    ),
+]
+
+
+def _table_format(text: str) -> str:
+    if text.lower() not in FORMATS:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(FORMATS)}")
+    return text.lower()
+
+
+FORMATS = ("iceberg", "delta", "paimon")
+TableFormat = Annotated[
+    Literal["iceberg", "delta", "paimon"] | None,
+    typer.Option(
+        parser=_table_format,
+        metavar="NAME",
+        help="As what a folder is opened that is a table of several formats. Only Iceberg is read yet.",
         show_default=False,
     ),
 ]

@@ -26,6 +26,7 @@ from tamis.cli.options import (
     Snapshot,
     State,
     Strict,
+    TableFormat,
     TableName,
     Where,
 )
@@ -55,6 +56,7 @@ def scan(  # noqa: PLR0913 - an argument an option
     ref: Ref = None,
     as_of: AsOf = None,
     catalog: Catalog = None,
+    table_format: TableFormat = None,
     case_sensitive: CaseSensitive = False,
     time_zone: SessionZone = None,
     master: Master = None,
@@ -69,7 +71,9 @@ def scan(  # noqa: PLR0913 - an argument an option
     import tamis.table
     from tamis.formats.scan import METADATA_COLUMNS
 
-    opened = tamis.table.open(table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog)
+    opened = tamis.table.open(
+        table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog, format=table_format
+    )
     check_condition(opened, where, case_sensitive=case_sensitive)
     names = [column.path[0] for column in opened.schema.columns if not column.nested]
     known = [*names, *(METADATA_COLUMNS if select else ())]

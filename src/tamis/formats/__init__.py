@@ -6,12 +6,13 @@ funnel. Which format a path holds is seen from its layout.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
-from tamis.formats.errors import NoSuchTableError, UnsupportedFormatError, shown
+from tamis.formats.errors import AmbiguousTableError, NoSuchTableError, UnsupportedFormatError, shown, unreachable
 from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.catalogs import (
     CatalogLike,
@@ -25,8 +26,9 @@ from tamis.formats.iceberg.catalogs import (
 from tamis.formats.iceberg.conditions import converted
 from tamis.formats.iceberg.inspection import Inspection
 from tamis.formats.iceberg.locate import is_table_folder, local_path
-from tamis.formats.iceberg.metadata import TableMetadata, parse_metadata
+from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.iceberg.newest import newest_metadata
+from tamis.formats.iceberg.parsing import parse_document, parse_metadata
 from tamis.formats.iceberg.reading import Fetch, fetch_local
 from tamis.formats.iceberg.table import IcebergTable
 from tamis.formats.scan import Scan
@@ -37,7 +39,14 @@ from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.plan import ScanPlan
 
-__all__ = ["At", "FormatTable", "converted_condition", "list_catalog", "open_table"]
+__all__ = ["FORMATS", "At", "FormatTable", "TableFormat", "converted_condition", "list_catalog", "open_table"]
+
+TableFormat = Literal["iceberg", "delta", "paimon"]
+FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
+"""Formats that a folder's layout tells apart. Only Iceberg can be read yet."""
+_NAMES: Final = {"iceberg": "Iceberg", "delta": "Delta", "paimon": "Paimon"}
+_MARKS: Final = {"iceberg": "metadata/*.metadata.json", "delta": "_delta_log", "paimon": "schema/schema-*"}
+"""What a folder of each has."""
 
 
 def converted_condition(expression: object, schema: Schema) -> Node:
@@ -96,18 +105,32 @@ class At:
     """The state at a time, in milliseconds since 1970."""
 
 
-def open_table(target: Any, at: At, catalog: CatalogLike | None, *, cache: bool | None = None) -> FormatTable:  # noqa: ANN401 - a name, or another library's object
+def open_table(
+    target: Any,  # noqa: ANN401 - a name, or another library's object
+    at: At,
+    catalog: CatalogLike | None,
+    *,
+    format: TableFormat | None = None,  # noqa: A002 - as it is called everywhere
+    cache: bool | None = None,
+) -> FormatTable:
     """The table that target names: a folder, a metadata file, or a name in a catalog; or that PyIceberg has loaded.
 
-    cache says whether decoded metadata is kept on local disk; if not given, the environment does, and else it is.
+    format says as what a folder is opened; if not given, it must hold a table of one format alone. cache says whether
+    decoded metadata is kept on local disk; if not given, the environment does, and else it is.
     """
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"{format!r} is no format of tables: it is one of {', '.join(FORMATS)}")
     kept = ManifestCache.chosen(cache)
     if is_pyiceberg_table(target):
         name, location, fetch = loaded_table(target)
+        if format not in (None, "iceberg"):
+            raise _not_yet(name, format)
         return _iceberg(name, parse_metadata(fetch(location), location), at, fetch, kept)
     path = local_path(target)
-    if catalog is None and path is not None and path.exists():
-        return _open_local(target, path, at, kept)
+    if catalog is None and path is not None and _exists(target, path):
+        return _open_local(target, path, at, format, kept)
+    if format not in (None, "iceberg"):
+        raise _not_yet(target, format)
     if catalog is None and "://" in target:
         return _open_remote(target, at, kept)
     location, fetch = find_table(target, catalog)
@@ -115,25 +138,70 @@ def open_table(target: Any, at: At, catalog: CatalogLike | None, *, cache: bool 
     return _iceberg(target, metadata, at, fetch, kept)
 
 
-def _open_local(target: str, path: Path, at: At, cache: ManifestCache | None) -> FormatTable:
+def _exists(target: str, path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False  # no file's name, so it may be a table's
+        raise unreachable(target, error) from error
+    except ValueError:
+        return False  # a NUL
+
+
+def _open_local(
+    target: str, path: Path, at: At, chosen: TableFormat | None, cache: ManifestCache | None
+) -> FormatTable:
+    document = None
     if path.is_dir():
-        if (path / "_delta_log").is_dir():
-            raise _not_yet(target, "Delta")
-        if (path / "schema" / "schema-0").exists():
-            raise _not_yet(target, "Paimon")
-        if not is_table_folder(path):
-            raise NoSuchTableError(
-                f"{shown(target)} is not a table: it has no metadata/*.metadata.json. Give a table's folder, its "
-                "metadata file, or its name in a catalog.",
-                table=shown(target),
-            )
-        path, _ = newest_metadata(path)
+        found = _format(target, path, chosen)
+        if found != "iceberg":
+            raise _not_yet(target, found)
+        path, document = newest_metadata(path)
+    elif chosen not in (None, "iceberg"):
+        raise _not_yet(target, chosen)
     location = str(path)
-    metadata = parse_metadata(fetch_local(location), location)
+    metadata = (
+        parse_metadata(fetch_local(location), location) if document is None else parse_document(document, location)
+    )
     # A copied metadata file may name files of an object store.
     local = local_path(metadata.location) is not None
     fetch = fetch_local if local else fetch_through(file_io(metadata.location, {}))
     return _iceberg(target, metadata, at, fetch, cache)
+
+
+def _format(target: str, folder: Path, chosen: TableFormat | None) -> TableFormat:
+    """As what a folder is opened. It may hold one table for readers of several formats."""
+    present = {
+        "iceberg": is_table_folder(folder),
+        "delta": (folder / "_delta_log").is_dir(),
+        "paimon": any((folder / "schema").glob("schema-*")),
+    }
+    found = [one for one in FORMATS if present[one]]
+    if chosen is not None and chosen not in found:
+        others = f"; it has {' and '.join(_MARKS[one] for one in found)}" if found else ""
+        raise NoSuchTableError(
+            f"{shown(target)} is not {'an' if chosen == 'iceberg' else 'a'} {_NAMES[chosen]} table: it has no {_MARKS[chosen]}{others}. Give a table's "
+            "folder, or another format.",
+            table=shown(target),
+        )
+    if not found:
+        raise NoSuchTableError(
+            f"{shown(target)} is not a table: it has no metadata/*.metadata.json. Give a table's folder, its "
+            "metadata file, or its name in a catalog.",
+            table=shown(target),
+        )
+    if chosen is None and len(found) > 1:
+        what = " and ".join(f"{_MARKS[one]} ({_NAMES[one]})" for one in found)
+        choices = " or ".join(f"format={one!r}" for one in found)
+        raise AmbiguousTableError(
+            f"{shown(target)} is a table of {len(found)} formats: it has {what}. Their states may differ: choose "
+            f"one with {choices} (--table-format on the command line).",
+            table=shown(target),
+            candidates=tuple(found),
+            reason=f"a table of {len(found)} formats",
+        )
+    return chosen or found[0]
 
 
 def _open_remote(target: str, at: At, cache: ManifestCache | None) -> FormatTable:
@@ -152,9 +220,11 @@ def _iceberg(name: str, metadata: TableMetadata, at: At, fetch: Fetch, cache: Ma
     return IcebergTable(shown(name), metadata, selection, fetch, cache)
 
 
-def _not_yet(target: str, format_: str) -> UnsupportedFormatError:
+def _not_yet(target: str, found: TableFormat | None) -> UnsupportedFormatError:
+    name = _NAMES[found or "iceberg"]
     return UnsupportedFormatError(
-        f"{shown(target)} is a {format_} table, which this version does not read. Iceberg tables are.",
+        f"{shown(target)} is a {name} table, or is to be opened as one, and this version does not read {name}. "
+        "Iceberg tables are read.",
         path=shown(target),
-        feature=format_,
+        feature=name,
     )

@@ -15,7 +15,8 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
-from tamis.formats.iceberg.metadata import TableMetadata, parse_metadata
+from tamis.formats.iceberg.metadata import TableMetadata
+from tamis.formats.iceberg.parsing import parse_metadata
 from tamis.formats.iceberg.reading import fetch_local
 
 __all__ = ["avro_bytes", "create", "entry", "entry_schema", "metadata_of", "table_document"]

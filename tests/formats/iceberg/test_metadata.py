@@ -15,7 +15,7 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType, Struc
 
 from tamis.errors import UnknownSpecError
 from tamis.formats.errors import NoSuchSnapshotError, UnreadableMetadataError, UnsupportedFormatError
-from tamis.formats.iceberg.metadata import parse_metadata
+from tamis.formats.iceberg.parsing import parse_metadata
 from tamis.formats.iceberg.types import arrow_type
 from tests.formats.iceberg.making import create, metadata_of, parsed, table_document
 

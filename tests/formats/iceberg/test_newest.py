@@ -274,7 +274,7 @@ def test_long_log_is_followed_through_older_files(tmp_path: Path, put: Put) -> N
 
 def test_folder_without_any_metadata_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "metadata").mkdir()
-    with pytest.raises(NoSuchTableError, match="is no table"):
+    with pytest.raises(NoSuchTableError, match="is not a table"):
         tamis.open(str(tmp_path))
 
 

@@ -14,7 +14,13 @@ from pyiceberg.table import Table
 from pyiceberg.utils.config import Config
 
 import tamis
-from tamis.formats.errors import CatalogError, NoSuchSnapshotError, NoSuchTableError
+from tamis.formats.errors import (
+    AmbiguousTableError,
+    CatalogError,
+    NoSuchSnapshotError,
+    NoSuchTableError,
+    UnsupportedFormatError,
+)
 from tamis.formats.iceberg.catalogs import file_io
 from tests.formats.iceberg.making import table_document
 from tests.unit.cli.tables import events, folder_of
@@ -82,6 +88,40 @@ def test_two_files_of_one_version_are_not_guessed_between(tmp_path: Path) -> Non
         path.write_text(json.dumps(table_document()), encoding="utf-8")
     with pytest.raises(NoSuchTableError, match="several metadata files of version 1"):
         tamis.open(str(tmp_path))
+
+
+@pytest.mark.parametrize(("other", "mark"), [("delta", "_delta_log/_"), ("paimon", "schema/schema-3")])
+def test_folder_of_two_formats_opens_as_the_one_that_is_chosen(tmp_path: Path, other: str, mark: str) -> None:
+    """Delta's UniForm and Paimon write Iceberg's metadata beside their own: the two may be of different age."""
+    hadoop(tmp_path, 1)
+    (tmp_path / mark).parent.mkdir()
+    (tmp_path / mark).touch()
+    with pytest.raises(AmbiguousTableError, match=f"format='iceberg' or format='{other}'") as caught:
+        tamis.open(str(tmp_path))
+    assert caught.value.candidates == ("iceberg", other)
+    assert tamis.open(str(tmp_path), format="iceberg").format == "iceberg v2"
+    with pytest.raises(UnsupportedFormatError, match=f"does not read {other.title()}"):
+        tamis.open(str(tmp_path), format=other)  # type: ignore[arg-type] # one of the formats
+
+
+def test_folder_that_is_no_table_of_the_chosen_format_says_what_it_is(tmp_path: Path) -> None:
+    hadoop(tmp_path, 1)
+    with pytest.raises(NoSuchTableError, match=r"is not a Delta table: it has no _delta_log; it has metadata/\*"):
+        tamis.open(str(tmp_path), format="delta")
+    (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
+    with pytest.raises(NoSuchTableError, match="is not an Iceberg table"):
+        tamis.open(str(tmp_path / "delta"), format="iceberg")
+    for target in (str(tmp_path / "metadata" / "v1.metadata.json"), "s3://b/t", "a.b.c"):
+        with pytest.raises(UnsupportedFormatError, match="does not read Paimon"):
+            tamis.open(target, format="paimon")
+    with pytest.raises(ValueError, match="'hudi' is no format of tables"):
+        tamis.open(str(tmp_path), format="hudi")  # type: ignore[arg-type] # what is tested
+
+
+@pytest.mark.parametrize("target", ["a\0b", "x" * 300, "x" * 5000 + "/y"])
+def test_name_that_no_file_can_have_is_no_table(target: str) -> None:
+    with pytest.raises(NoSuchTableError, match="no table"):
+        tamis.open(target)
 
 
 def test_name_opens_through_a_catalog_given_by_its_properties(table: Table, home: Path) -> None:

@@ -64,6 +64,15 @@ def test_folder_of_another_format_is_recognised(tamis: Tamis, tmp_path: Path) ->
     refused(tamis("explain", str(tmp_path / "plain")), "is no table", "metadata.json")
 
 
+def test_folder_of_two_formats_is_opened_as_the_chosen_one(tamis: Tamis, own: Path) -> None:
+    (own / "_delta_log").mkdir()
+    for command in ("explain", "inspect"):
+        refused(tamis(command, str(own)), "Iceberg", "Delta", "--table-format")
+        assert tamis(command, str(own), "--table-format", "iceberg").code == 0
+        refused(tamis(command, str(own), "--table-format", "delta"), "does not read Delta")
+        assert tamis(command, str(own), "--table-format", "hudi").code == 2
+
+
 def test_condition_that_does_not_parse_is_shown_with_the_place(tamis: Tamis, table: Table) -> None:
     ran = tamis("explain", folder_of(table), "--where", "id > 1 AND (region = 'eu'")
     refused(ran, "line 1, column 12", "    id > 1 AND (region = 'eu'\n               ^")

@@ -6,13 +6,15 @@ import base64
 import binascii
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import pyarrow as pa
 from pyarrow import types as pt
 
 __all__ = ["default_scalar"]
+
+_LONGEST: Final = 60
 
 
 def default_scalar(type_: pa.DataType, value: object) -> pa.Scalar | None:
@@ -27,10 +29,18 @@ def default_scalar(type_: pa.DataType, value: object) -> pa.Scalar | None:
     """
     if value is None or pt.is_null(type_):  # a type that tamis does not know is not read either
         return None
+    if isinstance(value, list | dict) and not pt.is_nested(type_):
+        # Not shown: it may be nested deeper than Python can write down.
+        raise ValueError(f"the default, a {type(value).__name__}, is no {type_}")
     try:
         return pa.scalar(_plain(type_, value), _storage(type_))
-    except (TypeError, ValueError, ArithmeticError, binascii.Error, pa.ArrowException) as error:
-        raise ValueError(f"the default {value!r} is no {type_}") from error
+    except (TypeError, ValueError, AttributeError, ArithmeticError, binascii.Error, pa.ArrowException) as error:
+        raise ValueError(f"the default {_shown(value)} is no {type_}") from error
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if isinstance(value, str | int | float) else type(value).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _storage(type_: pa.DataType) -> pa.DataType:

@@ -41,6 +41,7 @@ OLDER: Final = "Restore the file, or open an older metadata file of the table by
 _GZIP: Final = b"\x1f\x8b"
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST: Final = 40
+_LONGEST_PLACE: Final = 200
 
 
 class Misfit(ValueError):
@@ -84,7 +85,10 @@ def read_document(data: bytes, path: str) -> dict[str, Any]:
 
 def damaged(path: str, misfit: Misfit) -> UnreadableMetadataError:
     """The error for a metadata file in which something does not fit."""
-    return unreadable(path, misfit.reason, place=misfit.place or None, cure=OLDER)
+    place = misfit.place
+    if len(place) > _LONGEST_PLACE:
+        place = f"{place[: _LONGEST_PLACE // 2]}…{place[-_LONGEST_PLACE // 2 :]}"
+    return unreadable(path, misfit.reason, place=place or None, cure=OLDER)
 
 
 def need(document: Document, key: str, read: Read[Value]) -> Value:

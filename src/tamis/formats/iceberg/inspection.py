@@ -226,7 +226,7 @@ def _target(properties: Mapping[str, str]) -> int:
         found = int(properties.get(TARGET, DEFAULT_TARGET))
     except ValueError:
         return DEFAULT_TARGET
-    return found if found > 0 else DEFAULT_TARGET
+    return found if 0 < found < 1 << 63 else DEFAULT_TARGET
 
 
 def _empty(metadata: TableMetadata, layout: SpecLayout) -> SpecInspection:

@@ -1,34 +1,25 @@
-"""A table's metadata file: its schemas, specs, snapshots, branches and tags, as frozen values.
-
-Plain JSON, no library: it opens in a millisecond. What a newer format version may mean differently is refused.
-"""
+"""A table's metadata: its schemas, specs, snapshots, branches and tags, as frozen values."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
 from tamis.errors import UnknownSpecError
-from tamis.formats.errors import NoSuchSnapshotError, UnsupportedFormatError, shown, unreadable
-from tamis.formats.iceberg.inflate import inflate_gzip
-from tamis.formats.iceberg.types import TableSchema, parse_schema
-from tamis.sieve.partitions import PartitionField, PartitionSpec
-from tamis.sieve.transforms import Transform, parse_transform
+from tamis.formats.errors import NoSuchSnapshotError, shown
+from tamis.formats.iceberg.document import Misfit, damaged
+from tamis.formats.iceberg.types import TableSchema
+from tamis.sieve.partitions import PartitionSpec
 
-__all__ = ["Ref", "Selection", "Snapshot", "SpecLayout", "TableMetadata", "parse_metadata"]
+__all__ = ["MAIN", "Ref", "Selection", "Snapshot", "SpecLayout", "TableMetadata"]
 
-NEWEST_VERSION: Final = 3
 NAME_MAPPING: Final = "schema.name-mapping.default"
 MAIN: Final = "main"
-FIRST_PARTITION_ID: Final = 1000
-"""Where version 1 counts partition field ids from, in every spec anew."""
-_GZIP: Final = b"\x1f\x8b"
 _MOST_KNOWN: Final = 20
 
 
@@ -174,8 +165,13 @@ class TableMetadata:
 
     def _at(self, snapshot_id: int, wanted: str) -> Selection:
         snapshot = self._snapshot(snapshot_id, wanted)
-        of_its_time = (one for one in self.schemas if one.schema_id == snapshot.schema_id)
-        return Selection(snapshot, next(of_its_time, self.schema))
+        if snapshot.schema_id is None:
+            return Selection(snapshot, self.schema)
+        for one in self.schemas:
+            if one.schema_id == snapshot.schema_id:
+                return Selection(snapshot, one)
+        place = f"snapshots[{self.snapshots.index(snapshot)}].schema-id"
+        raise damaged(self.path, Misfit(f"it is {snapshot.schema_id}, which is none of the table's schemas", place))
 
     def _snapshot(self, snapshot_id: int, wanted: str) -> Snapshot:
         for one in self.snapshots:
@@ -191,94 +187,6 @@ class TableMetadata:
         )
 
 
-def parse_metadata(data: bytes, path: str) -> TableMetadata:
-    """The metadata file's content, plain or gzipped. UnreadableMetadataError if it is damaged, v4 is refused."""
-    try:
-        document = json.loads(inflate_gzip(path, data) if data[:2] == _GZIP else data)
-    except ValueError as error:
-        raise unreadable(path, f"it is no JSON ({error})", getattr(error, "pos", None)) from error
-    try:
-        version = int(document["format-version"])
-        if not 1 <= version <= NEWEST_VERSION:
-            raise UnsupportedFormatError(
-                f"{shown(path)} has format version {version}; tamis knows 1 to {NEWEST_VERSION}. "
-                "Use a newer tamis, or keep the table at a version that it knows.",
-                path=shown(path),
-                feature=f"format version {version}",
-            )
-        return _table(document, version, path)
-    except KeyError as error:
-        raise unreadable(path, f"it lacks {error}") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise unreadable(path, f"it is no table metadata ({error})") from error
-
-
-def _table(document: Mapping[str, Any], version: int, path: str) -> TableMetadata:
-    schemas = [parse_schema(one) for one in document.get("schemas") or [document["schema"]]]
-    current_schema = int(document.get("current-schema-id", schemas[-1].schema_id))
-    if all(one.schema_id != current_schema for one in schemas):
-        raise unreadable(path, f"it lacks the current schema, {current_schema}")
-    types: dict[int, pa.DataType] = {}
-    # The newest schema that knows a column says its type: promotions only widen. The current one has the last word.
-    for one in sorted(schemas, key=lambda one: (one.schema_id == current_schema, one.schema_id)):
-        types |= one.types
-    specs = document.get("partition-specs")
-    if specs is None:
-        specs = [{"spec-id": 0, "fields": document["partition-spec"]}]
-    current = document.get("current-snapshot-id")
-    current = None if current in (None, -1) else int(current)
-    refs = document.get("refs") or ({} if current is None else {MAIN: {"snapshot-id": current, "type": "branch"}})
-    return TableMetadata(
-        path=path,
-        format_version=version,
-        uuid=document.get("table-uuid"),
-        location=str(document["location"]),
-        schemas=tuple(schemas),
-        current_schema_id=current_schema,
-        specs=tuple(_layout(one, types) for one in specs),
-        default_spec_id=int(document.get("default-spec-id", 0)),
-        snapshots=tuple(_snapshot(one) for one in document.get("snapshots") or ()),
-        current_snapshot_id=current,
-        refs=tuple(
-            Ref(name, int(one["snapshot-id"]), "tag" if one.get("type") == "tag" else "branch")
-            for name, one in refs.items()
-        ),
-        snapshot_log=tuple(
-            (int(one["timestamp-ms"]), int(one["snapshot-id"])) for one in document.get("snapshot-log") or ()
-        ),
-        properties=dict(document.get("properties") or {}),
-        last_updated_ms=document.get("last-updated-ms"),
-        last_sequence_number=int(document.get("last-sequence-number") or 0),
-        next_row_id=document.get("next-row-id"),
-    )
-
-
-def _snapshot(document: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(
-        id=int(document["snapshot-id"]),
-        timestamp_ms=int(document["timestamp-ms"]),
-        parent_id=document.get("parent-snapshot-id"),
-        sequence_number=int(document.get("sequence-number") or 0),
-        manifest_list=document.get("manifest-list"),
-        manifests=tuple(document.get("manifests") or ()),
-        schema_id=document.get("schema-id"),
-        first_row_id=document.get("first-row-id"),
-        summary=document.get("summary"),
-    )
-
-
-def _layout(document: Mapping[str, Any], types: Mapping[int, pa.DataType]) -> SpecLayout:
-    fields, field_ids, results = [], [], []
-    for place, one in enumerate(document["fields"]):
-        transform = parse_transform(str(one["transform"]))
-        sources = [int(source) for source in one.get("source-ids") or [one["source-id"]]]
-        source = sources[0] if len(sources) == 1 and sources[0] in types else None
-        fields.append(PartitionField(str(one["name"]), source, transform))
-        field_ids.append(int(one.get("field-id", FIRST_PARTITION_ID + place)))
-        results.append(_result(transform, None if source is None else types[source]))
-    return SpecLayout(PartitionSpec(int(document["spec-id"]), tuple(fields)), tuple(field_ids), tuple(results))
-
-
 def _iso(milliseconds: int) -> str:
     """A time in UTC as people write it; a count of milliseconds where the calendar has no such year."""
     try:
@@ -286,15 +194,3 @@ def _iso(milliseconds: int) -> str:
     except OverflowError:
         return f"{milliseconds} ms"
     return f"{found.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
-
-
-def _result(transform: Transform, source: pa.DataType | None) -> pa.DataType | None:
-    """The type of a transform's values; None if that cannot be known."""
-    match transform.name:
-        case "bucket" | "year" | "month" | "hour":
-            return pa.int32()
-        case "day":
-            return pa.date32()
-        case "identity" | "truncate" | "void":
-            return None if source is None or pa.types.is_null(source) else source
-    return None

@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
+from tamis.formats.iceberg.defaults import default_scalar
+from tamis.formats.iceberg.document import (
+    Document,
+    Misfit,
+    boolean,
+    each,
+    integer,
+    mapping,
+    may,
+    need,
+    text,
+    within,
+)
 from tamis.predicate.schema import Column, Schema
 
 __all__ = ["Field", "TableSchema", "arrow_type", "parse_schema"]
@@ -36,6 +50,8 @@ _PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
 _DECIMAL: Final = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(-?\d{1,2})\s*\)")
 _FIXED: Final = re.compile(r"fixed\[\s*(\d{1,9})\s*\]")
 _WIDEST_DECIMAL: Final = 38
+DEEPEST: Final = 64
+"""Most types inside one another. Each is a few calls deep, in tamis and in Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,42 +106,84 @@ def _walk(fields: tuple[Field, ...], parents: tuple[str, ...]) -> Iterator[tuple
         yield from _walk(one.children, path)
 
 
-def parse_schema(document: Mapping[str, Any]) -> TableSchema:
-    """A schema from the metadata's JSON. KeyError, TypeError or ValueError if it is none."""
+def parse_schema(value: object, *, numbered: bool = False) -> TableSchema:
+    """A schema from the metadata's JSON; Misfit if it is none. numbered: it has to say its own id."""
+    document = mapping(value)
+    schema_id = need(document, "schema-id", integer) if numbered else may(document, "schema-id", integer) or 0
+    ids: set[int] = set()
     return TableSchema(
-        int(document.get("schema-id", 0)),
-        tuple(_field(one) for one in document["fields"]),
-        tuple(int(one) for one in document.get("identifier-field-ids") or ()),
+        schema_id,
+        need(document, "fields", partial(_fields, ids, DEEPEST)),
+        may(document, "identifier-field-ids", each(integer)) or (),
     )
 
 
-def _field(document: Mapping[str, Any]) -> Field:
-    type_ = document["type"]
-    nested = isinstance(type_, Mapping) and type_["type"] == "struct"
-    return Field(
-        int(document["id"]),
-        str(document["name"]),
-        arrow_type(type_),
-        bool(document.get("required", False)),
-        tuple(_field(one) for one in type_["fields"]) if nested else (),
-        document.get("initial-default"),
-        _items(type_),
-        type_ if isinstance(type_, str) else "",
+def _fields(ids: set[int], deep: int, value: object) -> tuple[Field, ...]:
+    """The fields of a struct; Misfit if two have one name, which no path could tell apart."""
+    found = each(partial(_field, ids, deep))(value)
+    names: set[str] = set()
+    for place, one in enumerate(found):
+        if one.name in names:
+            raise Misfit("the name stands twice in its struct", f"[{place}].name")
+        names.add(one.name)
+    return found
+
+
+def _field(ids: set[int], deep: int, value: object) -> Field:
+    document = mapping(value)
+    id_ = _new(ids, document, "id")
+    name = need(document, "name", text)
+    inside = need(document, "type", partial(_type, ids, deep))
+    default = document.get("initial-default")
+    if default is not None and not inside.children and not inside.items:
+        within("initial-default", partial(_default, inside.type), default)
+    return replace(
+        inside, id=id_, name=name, required=may(document, "required", boolean) or False, initial_default=default
     )
 
 
-def _items(type_: Any) -> tuple[Field, ...]:  # noqa: ANN401 - JSON
-    match type_:
-        case {"type": "list"}:
-            return (_item(type_, "element"),)
-        case {"type": "map"}:
-            return (_item(type_, "key"), _item(type_, "value"))
-    return ()
+def _new(ids: set[int], document: Document, key: str) -> int:
+    """A field's id; Misfit if it is another's as well: statistics and columns are found by it."""
+    id_ = need(document, key, integer)
+    if id_ in ids:
+        raise Misfit(f"field id {id_} stands twice in the schema", key)
+    ids.add(id_)
+    return id_
 
 
-def _item(type_: Mapping[str, Any], part: str) -> Field:
-    document = {"id": type_[f"{part}-id"], "name": part, "type": type_[part]}
-    return _field(document)
+def _type(ids: set[int], deep: int, value: object) -> Field:
+    """A field that has the type, and what is nested in it, but no name yet."""
+    if deep == 0:
+        raise Misfit(f"types are nested more than {DEEPEST} deep")
+    if isinstance(value, str):
+        return Field(0, "", _primitive(text(value).strip()), written_type=value)
+    document = mapping(value)
+    match need(document, "type", text):
+        case "struct":
+            children = need(document, "fields", partial(_fields, ids, deep - 1))
+            return Field(0, "", pa.struct([pa.field(one.name, one.type) for one in children]), children=children)
+        case "list":
+            element = _item(ids, deep, document, "element")
+            return Field(0, "", pa.list_(element.type), items=(element,))
+        case "map":
+            key, item = (_item(ids, deep, document, part) for part in ("key", "value"))
+            # Arrow has no map with keys of a type that it does not know: then the map is of no known type either.
+            unknown = pa.types.is_null(key.type)
+            type_ = pa.null() if unknown else pa.map_(key.type, item.type)
+            return Field(0, "", type_, items=(key, item), written_type="map" if unknown else "")
+    return Field(0, "", pa.null())
+
+
+def _item(ids: set[int], deep: int, document: Document, part: str) -> Field:
+    id_ = _new(ids, document, f"{part}-id")
+    return replace(need(document, part, partial(_type, ids, deep - 1)), id=id_, name=part)
+
+
+def _default(type_: pa.DataType, value: object) -> None:
+    try:
+        default_scalar(type_, value)
+    except ValueError as error:
+        raise Misfit(str(error)) from error
 
 
 def arrow_type(document: object) -> pa.DataType:
@@ -134,16 +192,7 @@ def arrow_type(document: object) -> pa.DataType:
     >>> arrow_type("timestamptz"), arrow_type("decimal(9, 2)"), arrow_type("geometry(srid:4326)")
     (TimestampType(timestamp[us, tz=UTC]), Decimal128Type(decimal128(9, 2)), DataType(null))
     """
-    match document:
-        case str(text):
-            return _primitive(text.strip())
-        case {"type": "struct", "fields": fields}:
-            return pa.struct([pa.field(str(one["name"]), arrow_type(one["type"])) for one in fields])
-        case {"type": "list", "element": element}:
-            return pa.list_(arrow_type(element))
-        case {"type": "map", "key": key, "value": value}:
-            return pa.map_(arrow_type(key), arrow_type(value))
-    return pa.null()
+    return _type(set(), DEEPEST, document).type
 
 
 def _primitive(text: str) -> pa.DataType:
