@@ -305,7 +305,7 @@ class Table:
         return self.source.inspect(progress)
 
 
-def open(
+def open(  # noqa: PLR0913 - each is a choice of its own, with a default
     target: str | PathLike[str] | PyIcebergTable,
     *,
     snapshot_id: int | None = None,

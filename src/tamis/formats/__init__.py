@@ -45,6 +45,7 @@ TableFormat = Literal["iceberg", "delta", "paimon"]
 FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
 """Formats that a folder's layout tells apart. Only Iceberg can be read yet."""
 _NAMES: Final = {"iceberg": "Iceberg", "delta": "Delta", "paimon": "Paimon"}
+_NAMED: Final = {"iceberg": "an Iceberg", "delta": "a Delta", "paimon": "a Paimon"}
 _MARKS: Final = {"iceberg": "metadata/*.metadata.json", "delta": "_delta_log", "paimon": "schema/schema-*"}
 """What a folder of each has."""
 
@@ -181,7 +182,7 @@ def _format(target: str, folder: Path, chosen: TableFormat | None) -> TableForma
     if chosen is not None and chosen not in found:
         others = f"; it has {' and '.join(_MARKS[one] for one in found)}" if found else ""
         raise NoSuchTableError(
-            f"{shown(target)} is not {'an' if chosen == 'iceberg' else 'a'} {_NAMES[chosen]} table: it has no {_MARKS[chosen]}{others}. Give a table's "
+            f"{shown(target)} is not {_NAMED[chosen]} table: it has no {_MARKS[chosen]}{others}. Give a table's "
             "folder, or another format.",
             table=shown(target),
         )

@@ -20,6 +20,7 @@ __all__ = [
     "SettingError",
     "UnreadableMetadataError",
     "UnsupportedFormatError",
+    "advice",
     "shown",
     "unreachable",
     "unreadable",
@@ -32,6 +33,9 @@ _QUERY: Final = re.compile(r"(?<=\?).*$", re.DOTALL)
 RESTORE: Final = "Restore the file, or choose a snapshot that does not need it."
 _GRANT: Final = "Give the user that runs this the permission to read it, and to search the folders above it."
 _AGAIN: Final = "Try again once its disk, mount or store answers."
+_DENIED: Final = re.compile(
+    r"ACCESS_?DENIED|Access ?Denied|Forbidden|HTTP (?:status|response code) 40[13]", re.IGNORECASE
+)
 _NAMED_WRONG: Final = "What names it is damaged, or was written for another file system: restore that, or the file."
 _CURES: Final = {
     errno.ENOENT: RESTORE,
@@ -104,24 +108,30 @@ def unreadable(
 
 
 def unreachable(path: str, error: Exception, reason: str | None = None) -> UnreadableMetadataError:
-    """The error for a file that the system or a store does not hand out; advice by the cause.
+    """The error for a file that the system or a store does not hand out, with advice by its cause."""
+    said = reason or (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return unreadable(path, said, cure=advice(error))
 
-    A store's client has errors of its own, few of which are the system's: then the cause is not known.
+
+def advice(error: Exception) -> str:
+    """What helps against an error of the system, or of a store's client, which has errors of its own.
+
+    >>> advice(PermissionError(errno.EACCES, "Permission denied"))
+    'Give the user that runs this the permission to read it, and to search the folders above it.'
     """
     code = error.errno if isinstance(error, OSError) else None
-    said = reason or (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    if code in _CURES:
+        return _CURES[code]
     match error:
-        case _ if code in _CURES:
-            cure = _CURES[code]
         case FileNotFoundError():
-            cure = RESTORE
+            return RESTORE
         case PermissionError():
-            cure = _GRANT
+            return _GRANT
+        case _ if _DENIED.search(str(error)):
+            return _GRANT
         case OSError():  # TimeoutError and ConnectionError, too
-            cure = _AGAIN
-        case _:
-            cure = "Check that it is there, that it may be read, and that its store answers."
-    return unreadable(path, said, cure=cure)
+            return _AGAIN
+    return "Check that it is there, that it may be read, and that its store answers."
 
 
 class NoSuchTableError(TamisError):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StructType
 
-from tamis.formats.errors import shown
+from tamis.formats.errors import advice, shown
 from tamis.formats.scan import FileFormat
 from tamis.spark.errors import MissingFileError, UnreadableFileError
 from tamis.spark.paths import as_shown, check_visible, pattern, plain
@@ -131,6 +132,14 @@ def _explained(error: Exception, file_format: str) -> Exception:
     missing = _NOT_FOUND.search(text)
     if missing or "PATH_NOT_FOUND" in text:
         path = shown(plain(missing[1])) if missing else text
+        hidden = _hidden(path)
+        if hidden is not None:
+            reason = hidden.strerror or str(hidden)
+            return UnreadableFileError(
+                f"Spark cannot reach a file that the table lists, {path}: {reason}. {advice(hidden)}",
+                path=path,
+                reason=reason,
+            )
         return MissingFileError(
             f"the table lists a file that is not there: {path}. It was removed by something other than the table's "
             "writers; restore it, or read a snapshot that does not need it.",
@@ -144,3 +153,16 @@ def _explained(error: Exception, file_format: str) -> Exception:
             reason="no Avro reader",
         )
     return error
+
+
+def _hidden(path: str) -> OSError | None:
+    """Why a local file is not seen that may be there: Java calls absent whatever it cannot look up."""
+    if not path.startswith(("/", "file:")):
+        return None
+    try:
+        Path(_LOCAL.sub("/", path)).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return error
+    return None

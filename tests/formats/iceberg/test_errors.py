@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from tamis.formats.errors import (
     NoSuchTableError,
     UnreadableMetadataError,
     UnsupportedFormatError,
+    unreachable,
 )
 from tests.unit.cli.tables import events, folder_of
 
@@ -99,3 +103,97 @@ def test_place_without_a_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoSuchTableError) as caught:
         tamis.open(str(tmp_path))
     assert caught.value.table == str(tmp_path)
+
+
+# -- advice that fits its cause ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def denied(folder: Path) -> Iterator[None]:
+    """As a user who may not look into the folder."""
+    mode, root = folder.stat().st_mode, os.geteuid() == 0
+    folder.chmod(0)
+    try:
+        if root:
+            os.seteuid(65534)
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(mode)
+
+
+def why(table: Table, change: Callable[[Path], None]) -> UnreadableMetadataError:
+    manifest = manifests(table)[0]
+    opened = tamis.open(folder_of(table), cache=False)
+    change(manifest)
+    with pytest.raises(UnreadableMetadataError) as caught:
+        opened.plan()
+    assert caught.value.path.endswith(manifest.name)
+    return caught.value
+
+
+def replaced(make: Callable[[Path], object]) -> Callable[[Path], None]:
+    def change(manifest: Path) -> None:
+        manifest.unlink()
+        make(manifest)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("make", "reason", "advice"),
+    [
+        (lambda _: None, "No such file", "Restore the file, or choose a snapshot"),
+        (Path.mkdir, "Is a directory", "What names it is damaged"),
+        (lambda path: path.symlink_to(path), "symbolic links", "lead back to themselves"),
+        (os.mkfifo, "it is no file, but a pipe", "Restore the file"),
+    ],
+)
+def test_file_that_is_not_handed_out_is_told_by_its_cause(
+    table: Table, make: Callable[[Path], object], reason: str, advice: str
+) -> None:
+    """A pipe is not waited for."""
+    error = why(table, replaced(make))
+    assert reason in error.reason
+    assert advice in error.message
+
+
+def test_file_that_may_not_be_read_is_not_to_be_restored(table: Table) -> None:
+    """It is there: it needs a permission, no backup."""
+    folder = Path(folder_of(table), "metadata")
+    opened = tamis.open(folder_of(table), cache=False)
+    with denied(folder):
+        for job in (opened.plan, lambda: tamis.open(table.metadata_location), lambda: tamis.open(folder_of(table))):
+            with pytest.raises(UnreadableMetadataError, match=r"Permission denied.*permission to read it") as caught:
+                job()
+            assert "Restore" not in caught.value.message
+
+
+def test_name_too_long_for_the_file_system_is_damage(table: Table) -> None:
+    path = Path(table.metadata_location.removeprefix("file://"))
+    document = json.loads(path.read_bytes())
+    document["snapshots"][-1]["manifest-list"] = "/" + "x" * 5000
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(UnreadableMetadataError, match="What names it is damaged") as caught:
+        tamis.open(str(path)).plan()
+    assert "too long" in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (TimeoutError("timed out"), "Try again"),
+        (ConnectionResetError(104, "Connection reset by peer"), "Try again"),
+        (OSError(5, "Input/output error"), "Try again"),
+        (OSError(24, "Too many open files"), "ulimit"),
+        (FileNotFoundError("no such key"), "Restore"),
+        (PermissionError("no"), "permission"),
+        (OSError("When reading: AWS Error ACCESS_DENIED during HeadObject operation"), "permission"),
+        (RuntimeError("something of a client"), "Check that it is there"),
+    ],
+)
+def test_advice_fits_what_stores_and_systems_raise(error: Exception, expected: str) -> None:
+    found = unreachable("s3://bucket/m.avro", error)
+    assert expected in found.message
+    assert ("Restore" in found.message) == (expected == "Restore")

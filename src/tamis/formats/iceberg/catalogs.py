@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, cast
 
 from tamis.errors import MissingDependency, TamisError
-from tamis.formats.errors import CatalogError, NoSuchTableError, shown, unreadable
+from tamis.formats.errors import CatalogError, NoSuchTableError, shown, unreachable
 from tamis.formats.iceberg.locate import local_path
 from tamis.formats.iceberg.reading import Fetch, fetch_local
 
@@ -214,7 +214,8 @@ def _explained(location: str) -> Iterator[None]:
         # An object store's client raises its own errors; the file and the kind of failure are what helps.
         # It may quote half a URI (bucket name 'key:secret@bucket'): with a credential, the kind alone.
         kind = type(error).__name__
-        raise unreadable(location, kind if shown(location) != location else f"{kind}: {_safe(error)}") from error
+        reason = kind if shown(location) != location else f"{kind}: {_safe(error)}"
+        raise unreachable(location, error, reason) from error
 
 
 @dataclass(slots=True)

@@ -68,8 +68,8 @@ def newest_metadata(folder: Path, fetch: Fetch = fetch_local) -> tuple[Path, dic
     found = candidates(folder)
     if not found:
         raise NoSuchTableError(
-            f"{shown(str(folder))} is not an Iceberg table: it has no metadata/*.metadata.json. Give a table's folder, "
-            "its metadata file, or its name in a catalog.",
+            f"{shown(str(folder))} is not an Iceberg table: it has no metadata/*.metadata.json. Give a table's "
+            "folder, its metadata file, or its name in a catalog.",
             table=shown(str(folder)),
         )
     choice = _Choice(folder, found, hint, fetch)

@@ -63,7 +63,14 @@ def local_file(location: str) -> str:
     path = location.removeprefix("file:")
     if path.startswith("//"):
         path = "/" + path[2:].partition("/")[2]
-    return path if "%" not in path or FilePath(path).exists() else unquote(path)
+    return path if "%" not in path or _exists(path) else unquote(path)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return FilePath(path).exists()
+    except OSError:  # no permission to look, or a name too long: whoever opens it is told
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.formats.errors import UnsupportedFormatError, shown, unreadable
+from tamis.formats.errors import UnsupportedFormatError, shown, unreachable, unreadable
 from tamis.formats.iceberg.catalogs import FileIOFetch
 from tamis.formats.iceberg.fields import read_field
 from tamis.formats.iceberg.locate import local_path
@@ -134,7 +134,7 @@ def _with_ids(metadata: TableMetadata, shape: Shape, path: str) -> Shape:
         )
     try:
         return named(shape, metadata.name_mapping)
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise unreadable(metadata.path, f"its name mapping is no name mapping ({error})") from error
 
 
@@ -165,7 +165,7 @@ def _opened(fetch: Fetch, location: str) -> BinaryIO:
         try:
             return Path(local_file(location)).open("rb")
         except OSError as error:
-            raise unreadable(location, error.strerror or str(error)) from error
+            raise unreachable(location, error) from error
     if isinstance(fetch, FileIOFetch):
         return fetch.open(location)
     return BytesIO(fetch(location))
