@@ -61,7 +61,7 @@ def test_folder_of_another_format_is_recognised(tamis: Tamis, tmp_path: Path) ->
     (tmp_path / "plain").mkdir()
     refused(tamis("explain", str(tmp_path / "delta")), "is a Delta table")
     refused(tamis("explain", str(tmp_path / "paimon")), "is a Paimon table")
-    refused(tamis("explain", str(tmp_path / "plain")), "is no table", "metadata.json")
+    refused(tamis("explain", str(tmp_path / "plain")), "is not a table", "metadata.json")
 
 
 def test_folder_of_two_formats_is_opened_as_the_chosen_one(tamis: Tamis, own: Path) -> None:
