@@ -215,6 +215,12 @@ def test_table_that_was_set_back_and_goes_on_is_not_opened_at_the_branch_that_wa
     refused(tmp_path, name(4), name(2, "b"))
 
 
+def test_greater_number_of_fewer_commits_is_not_believed(tmp_path: Path, put: Put) -> None:
+    put(name(1), at=5, sequence=7)
+    put(name(2), at=5, sequence=3)
+    refused(tmp_path, name(1), name(2))
+
+
 def test_commit_that_failed_leaves_a_file_that_does_not_matter(tmp_path: Path, put: Put) -> None:
     put(name(0), at=1)
     put(name(1, "b"), at=2, log=[name(0)])

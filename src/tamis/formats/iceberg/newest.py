@@ -45,8 +45,8 @@ class _Facts:
         )
 
     def is_later(self, other: _Facts) -> bool:
-        """Whether it is certainly a later state of the same table."""
-        return self.uuid == other.uuid and self.updated_ms > other.updated_ms and self.sequence >= other.sequence
+        """Whether it was updated later, as the same table."""
+        return self.uuid == other.uuid and self.updated_ms > other.updated_ms
 
     def contradicts(self, newest: _Facts, name: str) -> bool:
         """Whether it cannot be older than what is taken for the newest, a file of that name."""
