@@ -157,3 +157,5 @@ class Scan:
     positions: PositionDeletes | None = None
     vectors: Vectors | None = None
     equality: tuple[EqualityDeletes, ...] = ()
+    unknown_sizes: Callable[[], frozenset[str]] = frozenset
+    """Asks storage whether data and delete files are those that the metadata describes; those that it cannot ask."""

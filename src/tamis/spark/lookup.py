@@ -17,9 +17,9 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
 from tamis.spark.deletes import small_frame
-from tamis.spark.relation import Keys
+from tamis.spark.relation import Keys, Relation
 
-__all__ = ["is_one_value", "looked_up_columns"]
+__all__ = ["is_one_value", "looked_up_columns", "same_sizes"]
 
 
 def is_one_value(values: pa.Array) -> bool:
@@ -47,3 +47,14 @@ def looked_up_columns(spark: SparkSession, keys: Keys, values: pa.Table) -> dict
         name: f.when(entry.isNull(), unknown).otherwise(entry.getField(str(place)))
         for place, name in enumerate(values.column_names)
     }
+
+
+def same_sizes(spark: SparkSession, found: Relation, sizes: pa.Array) -> Relation:
+    """The relation, which stops the job at a row of a file that has not its size, or is not one of its files."""
+    announced = looked_up_columns(spark, found.addresses(), pa.table({"size": sizes}))["size"]
+    actual = found.frame.metadataColumn("_metadata").getField("file_size")
+    text = "{} has {} bytes, and the table's metadata says {}: it is not the file that was written"
+    before, between, last, after = (f.lit(part) for part in text.split("{}"))
+    wrong = f.raise_error(f.concat(before, found.file, between, actual, last, announced, after))
+    same = f.when(announced.isNull() | (actual == announced), f.lit(True)).otherwise(wrong)  # noqa: FBT003 - a literal
+    return Relation(found.frame.filter(same), found.paths)

@@ -26,7 +26,7 @@ from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.errors import UnreadableColumnError, UnreadableFileError
-from tamis.spark.lookup import is_one_value, looked_up_columns
+from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
 from tamis.spark.paths import quoted
 from tamis.spark.pushdown import Veil, may_list_null
 from tamis.spark.relation import Keys, Relation, relation
@@ -66,6 +66,8 @@ class _Reading:
     """Columns that are wanted, filtered by, or compared with deletes."""
     safe: frozenset[tuple[str, ...]]
     """Columns that the condition names, if none of its lists may have a NULL in it."""
+    unknown: frozenset[str]
+    """Files of which only Spark can tell whether they are those that the metadata describes."""
 
 
 def read_plan(
@@ -88,7 +90,8 @@ def read_plan(
     asked = frozenset({*chosen, *named, *compared})
     predicate = plan.sieve.predicate
     safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
-    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, predicate.sql, asked, safe)
+    unknown = scan.unknown_sizes()
+    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, predicate.sql, asked, safe, unknown)
     frames = [_frame(reading, group) for group in scan.groups]
     if not frames:
         return _empty(reading)
@@ -108,6 +111,8 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     names = read_names(read)
     found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
     veil = Veil(group.file_format, group.ordinary, reading.safe)
+    if not reading.unknown.isdisjoint(paths):
+        found = same_sizes(reading.spark, found, scan.files["size"].take(pa.array(group.numbers)).combine_chunks())
     looked_up = _lookup(reading, group)
     keys = found.keys() if looked_up or constants else None
     hidden = _hidden_columns(reading, group, found, looked_up, keys)

@@ -81,6 +81,10 @@ class Relation:
         names = [path.rpartition("/")[2] for path in self.paths]
         if len(set(names)) == len(names) and all(map(_PLAIN_NAME.fullmatch, names)):
             return Keys(self.frame.metadataColumn("_metadata").getField("file_name"), names)
+        return self.addresses()
+
+    def addresses(self) -> Keys:
+        """The addresses of all files; UnreadableFileError if Spark does not list one, but what is in it."""
         uris = self.uris()
         return Keys(self.file, [uris[path] for path in self.paths])
 

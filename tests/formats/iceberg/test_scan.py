@@ -180,6 +180,8 @@ def test_a_path_that_comes_again_is_read_again() -> None:
     """Readers list a path once; the table counts its rows as often as it names it."""
     assert _repeats(pa.chunked_array([["a", "b", "a"], ["c", "a"]])).tolist() == [0, 0, 1, 0, 2]
     assert _repeats(pa.chunked_array([["a"], ["b"]])).tolist() == [0, 0]
+    spelled = ["/a/b", "file:/a/b", "file:///a/b", "//a/b", "/a//b", "/a/./b", "/a/c/../b", "s3://x/a/b", "/a/.b"]
+    assert _repeats(pa.chunked_array([spelled])).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 0]
 
 
 def test_partition_value_that_cannot_be_decoded_is_never_a_column_s_null(tmp_path: Path) -> None:

@@ -200,6 +200,15 @@ class FileIOFetch:
         with self.open(location) as stream, _explained(location):
             return bytes(stream.read())
 
+    def size(self, location: str) -> int | None:
+        """The size of a file; None if it cannot be had this way. IsADirectoryError for a folder."""
+        try:
+            return len(self.io.new_input(location))
+        except TypeError as error:
+            raise IsADirectoryError(location) from error  # PyArrow knows no size of a folder
+        except Exception:  # noqa: BLE001 - whatever an object store's client raises: Spark may have other means
+            return None
+
     def open(self, location: str) -> BinaryIO:
         """The file, to read parts of it."""
         with _explained(location):

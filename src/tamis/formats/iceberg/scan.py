@@ -5,10 +5,12 @@ Law: a value that is in a file is read from the file; one that is not there come
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from posixpath import normpath
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +24,9 @@ from tamis.formats.iceberg.manifests import live_manifests
 from tamis.formats.iceberg.ordinary import Ordinary, ordinary_columns
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
 from tamis.formats.iceberg.unified import shown_values, unified_partitions
-from tamis.formats.iceberg.written import Written, file_format, has_column, written_fields
+from tamis.formats.iceberg.written import Written, file_format, has_column, size_of, written_fields
 from tamis.formats.scan import FileFormat, FileGroup, ReadField, Scan
+from tamis.formats.sizes import unknown_sizes
 from tamis.sieve.order import Mask
 from tamis.sieve.outcome import Outcome
 from tamis.sieve.plan import ScanPlan
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from tamis.formats.iceberg.table import IcebergTable
 
 __all__ = ["scan_plan"]
+
+_STORE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
 def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
@@ -50,10 +55,18 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     written = written_fields(table.metadata, table.fetch, files, [*top, *hidden_fields])
     ordinary = ordinary_columns(plan.sieve, outcomes)
     groups = _groups(files, outcomes, wanted, partitioned, deletes, written, ordinary)
-    scan = Scan(fields, files, tuple(groups), hidden, constants)
+    sized = files.select(["path", "size"])
+    if deletes is not None:
+        sized = pa.concat_tables([sized, deletes.files])
+    sizes = partial(unknown_sizes, sized, partial(size_of, table.fetch), _is_local)
+    scan = Scan(fields, files, tuple(groups), hidden, constants, unknown_sizes=sizes)
     if deletes is None:
         return scan
     return replace(scan, positions=deletes.positions, vectors=deletes.vectors, equality=deletes.equality)
+
+
+def _is_local(path: str) -> bool:
+    return "://" not in path or path.startswith("file:")
 
 
 def _taken(outcomes: Iterable[Outcome], column: str) -> pa.ChunkedArray:
@@ -215,14 +228,26 @@ def _groups(
 
 
 def _repeats(paths: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """For each path how many equal ones come before it: nearly always none."""
-    found = np.zeros(len(paths), np.int64)
-    if pc.count_distinct(paths).as_py() < len(paths):
+    """For each path how many of the same file come before it: nearly always none.
+
+    One file may be spelled in several ways. Files of two stores under one path are taken for one: that costs nothing
+    but a relation of its own.
+    """
+    places = [_place(path) for path in paths.to_pylist()]
+    found = np.zeros(len(places), np.int64)
+    if len(set(places)) < len(places):
         seen: dict[str, int] = {}
-        for place, path in enumerate(paths.to_pylist()):
-            found[place] = seen.get(path, 0)
-            seen[path] = seen.get(path, 0) + 1
+        for number, place in enumerate(places):
+            found[number] = seen.get(place, 0)
+            seen[place] = found[number] + 1
     return found
+
+
+def _place(path: str) -> str:
+    """The path without scheme and authority, as Spark makes it: without empty parts, `.` and `..`."""
+    store = _STORE.match(path)
+    bare = path[store.end() :] if store else path
+    return re.sub("^//+", "/", normpath(bare)) if "//" in bare or "/." in bare or bare.endswith("/") else bare
 
 
 def _first_seen(inverse: npt.NDArray[np.int64]) -> list[int]:

@@ -42,6 +42,8 @@ class ScanDeletes:
     vectors: Vectors | None
     equality: tuple[EqualityDeletes, ...]
     hidden: tuple[Field, ...]
+    files: pa.Table
+    """path and size of the delete files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ def deletes_of(table: IcebergTable, index: DeleteIndex, outcomes: Sequence[Outco
         _vectors(table, pairs.where(is_vector)),
         equality,
         hidden,
+        pairs.files.take(pa.array(np.unique(pairs.delete))).select(["path", "size"]),
     )
 
 

@@ -26,11 +26,12 @@ from tamis.formats.iceberg.reading import Fetch, in_order, local_file
 from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, read_shape
 from tamis.formats.iceberg.types import Field
 from tamis.formats.scan import Calendar, FileFormat, ReadField
+from tamis.formats.sizes import local_size
 
 if TYPE_CHECKING:
     from tamis.formats.iceberg.metadata import TableMetadata
 
-__all__ = ["BY_ID", "Way", "Written", "file_format", "has_column", "written_fields"]
+__all__ = ["BY_ID", "Way", "Written", "file_format", "has_column", "size_of", "written_fields"]
 
 THREADS: Final = 16
 """Files that are asked at a time: each answer is one or two small requests."""
@@ -169,6 +170,13 @@ def _opened(fetch: Fetch, location: str) -> BinaryIO:
     if isinstance(fetch, FileIOFetch):
         return fetch.open(location)
     return BytesIO(fetch(location))
+
+
+def size_of(fetch: Fetch, location: str) -> int | None:
+    """The size of a file; None if it cannot be asked from here. IsADirectoryError for a folder."""
+    if "://" not in location or location.startswith("file:"):
+        return local_size(local_file(location))
+    return fetch.size(location) if isinstance(fetch, FileIOFetch) else None
 
 
 def file_format(name: str, path: str) -> FileFormat:
