@@ -11,7 +11,7 @@ __all__ = ["ls"]
 Name = Annotated[
     str | None,
     typer.Argument(
-        metavar="[CATALOG[.NAMESPACE]]",
+        metavar="CATALOG[.NAMESPACE]",
         help="A catalog of PyIceberg's configuration, or a namespace in it (default: the configured catalogs).",
         show_default=False,
     ),
