@@ -9,7 +9,16 @@ import errno
 import re
 from typing import Final
 
-from tamis.errors import TamisError
+from tamis.errors import (
+    AmbiguousTableError,
+    CatalogError,
+    ForkedProcessError,
+    NoSuchSnapshotError,
+    NoSuchTableError,
+    SettingError,
+    UnreadableMetadataError,
+    UnsupportedFormatError,
+)
 
 __all__ = [
     "AmbiguousTableError",
@@ -51,31 +60,6 @@ _CURES: Final = {
     errno.ENOMEM: "Give the process more memory.",
 }
 """What helps, by the system's error."""
-
-
-class UnreadableMetadataError(TamisError):
-    """A metadata file is not what it should be: truncated, damaged, encrypted, or no such file at all."""
-
-    path: str
-    offset: int | None
-    """The byte at which the file fails; None if that is not known."""
-    place: str | None
-    """The value at which a JSON document fails, as `snapshots[3].manifest-list`; None if it is no single value."""
-    reason: str
-
-
-class UnsupportedFormatError(TamisError):
-    """The table uses something that this version of tamis does not know and must not guess."""
-
-    path: str
-    feature: str
-
-
-class NoSuchSnapshotError(TamisError):
-    """The table has no snapshot, branch or tag of that name, or none as old as that."""
-
-    wanted: str
-    known: tuple[str, ...]
 
 
 def shown(uri: str) -> str:
@@ -132,39 +116,3 @@ def advice(error: Exception) -> str:
         case OSError():  # TimeoutError and ConnectionError, too
             return _AGAIN
     return "Check that it is there, that it may be read, and that its store answers."
-
-
-class NoSuchTableError(TamisError):
-    """There is no table of that name, or at that place."""
-
-    table: str
-
-
-class AmbiguousTableError(NoSuchTableError):
-    """A folder holds several states, or tables of several formats, and which one is meant cannot be known."""
-
-    candidates: tuple[str, ...]
-    """What there is to choose from: metadata files, or formats."""
-    reason: str
-
-
-class CatalogError(TamisError):
-    """A catalog could not be reached, or did not open the table."""
-
-    table: str
-    catalog: str
-    reason: str
-
-
-class ForkedProcessError(TamisError):
-    """This process was forked from one that had read metadata, and no interpreter could be started to read for it."""
-
-    pid: int
-    reason: str
-
-
-class SettingError(TamisError):
-    """An environment variable has a value that cannot be used."""
-
-    variable: str
-    value: str
