@@ -69,7 +69,9 @@ class ValueSet:
     @classmethod
     def of_keys(cls, keys: Iterable[Key] | npt.NDArray[Any]) -> ValueSet:
         """Just these keys, in any order, repeated or not."""
-        points = np.unique(keys if isinstance(keys, np.ndarray) else _cuts(keys))
+        points = np.sort(keys if isinstance(keys, np.ndarray) else _cuts(keys))
+        # Sorted by hand: np.unique hashes first, and takes several times as long.
+        points = points[np.append(np.True_, points[1:] != points[:-1])] if len(points) else points
         if not len(points):
             return cls.nothing()
         if points.dtype == object:

@@ -5,6 +5,7 @@ A plan is a frozen value: nothing has run, nothing will change in it. Its tables
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -226,8 +227,12 @@ def count(
 ) -> PlanStats:
     """The funnel in numbers, in all and for each spec; seconds has the layers in order, the manifest layer first."""
     names = tuple(seconds)[1:]
-    spec_ids = sorted({o.batch.spec_id for o in outcomes} | {u.spec_id for u in unread}, key=_spec_order)
-    specs = tuple(_count_spec(spec_id, names, outcomes, unread) for spec_id in spec_ids)
+    by_spec: dict[int | None, tuple[list[Outcome], list[Unread]]] = defaultdict(lambda: ([], []))
+    for outcome in outcomes:
+        by_spec[outcome.batch.spec_id][0].append(outcome)
+    for part in unread:
+        by_spec[part.spec_id][1].append(part)
+    specs = tuple(_count_spec(spec_id, names, *by_spec[spec_id]) for spec_id in sorted(by_spec, key=_spec_order))
     files, size = sum(spec.files for spec in specs), sum(spec.bytes for spec in specs)
     layers: list[LayerStats] = []
     left, left_bytes = files, size
@@ -244,10 +249,8 @@ def count(
 
 
 def _count_spec(
-    spec_id: int | None, names: Sequence[str], outcomes: Sequence[Outcome], unread: Sequence[Unread]
+    spec_id: int | None, names: Sequence[str], mine: Sequence[Outcome], skipped: Sequence[Unread]
 ) -> SpecStats:
-    mine = [outcome for outcome in outcomes if outcome.batch.spec_id == spec_id]
-    skipped = [part for part in unread if part.spec_id == spec_id]
     unread_files, unread_bytes = sum(part.files for part in skipped), sum(part.size for part in skipped)
     seen, seen_bytes = _sum(mine, lambda outcome: np.ones(len(outcome.batch), np.bool_))
     kept, kept_bytes = _sum(mine, lambda outcome: outcome.kept)

@@ -221,12 +221,18 @@ def _summaries(items: Iterable[dict[str, object]] | None) -> tuple[_Summary, ...
     return tuple(tuple(one.get(name) for name in names) for one in items)  # type: ignore[misc] # four of them
 
 
-def summaries(manifests: Sequence[Manifest], layout: SpecLayout) -> tuple[FieldSummary, ...]:
-    """What manifests of one spec say of each of its fields, typed; unknown where a manifest has no summary."""
+def summaries(
+    manifests: Sequence[Manifest], layout: SpecLayout, places: Sequence[int] | None = None
+) -> tuple[FieldSummary, ...]:
+    """What manifests of one spec say of its fields, typed; unknown where a manifest has no summary.
+
+    places are those of the fields that are wanted, of all if not given: a spec may keep hundreds of dropped ones.
+    """
     width = len(layout.types)
     rows = [one.summaries if one.summaries and len(one.summaries) == width else None for one in manifests]
     found = []
-    for place, type_ in enumerate(layout.types):
+    for place in range(width) if places is None else places:
+        type_ = layout.types[place]
         items: list[_Summary | None] = [None if row is None else row[place] for row in rows]
         lower, upper = (_bounds(items, side, type_) for side in (2, 3))
         # A bound that is there and cannot be read is unknown; one that is not there says: no value.

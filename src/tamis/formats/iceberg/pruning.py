@@ -62,12 +62,13 @@ def _judge(sieve: Sieve, layout: SpecLayout, manifests: Sequence[Manifest]) -> D
 
 def _facts(layout: SpecLayout, manifests: Sequence[Manifest], columns: dict[ColumnId, Column]) -> Facts:
     facts = Facts(len(manifests), {})
-    if not any(field.source in columns for field in layout.spec.fields):
-        return facts
-    for field, summary in zip(layout.spec.fields, summaries(manifests, layout), strict=True):
-        column = columns.get(field.source) if field.source is not None else None
-        if column is None:
-            continue
+    fields = layout.spec.fields
+    places = [
+        place for place, field in enumerate(fields) if field.source in columns and field.transform.name != "void"
+    ]
+    for place, summary in zip(places, summaries(manifests, layout, places), strict=True):
+        field = fields[place]
+        column = columns[field.source]  # type: ignore[index] # as places says
         found = preimage(field.transform, column.type, summary.lower, summary.upper)
         if not found.null_is_null:
             continue
