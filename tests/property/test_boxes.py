@@ -34,7 +34,8 @@ def leaves(draw: st.DrawFn, column: Column) -> Leaf:
 
     def some() -> ValueSet:
         points = ValueSet.of_keys(draw(st.lists(keys, max_size=3)))
-        made = draw(st.sampled_from([points, points, ValueSet.between(draw(ends), draw(ends)), ValueSet.null()]))
+        between, below = ValueSet.between(draw(ends), draw(ends)), ValueSet.between(None, draw(keys))
+        made = draw(st.sampled_from([points, points, between, below, below.complement().without_null()]))
         made = made.union(ValueSet.null()) if draw(st.integers(0, 5)) == 5 else made
         return made.complement() if draw(st.integers(0, 5)) == 5 else made
 
@@ -97,6 +98,20 @@ def test_boxes_are_judged_as_branches_one_by_one(parts: list[Bound], known: Fact
     assert fast.certain.tolist() == slow.certain.tolist()
     event(f"buckets: {any(domain.buckets for domain in known.domains.values())}")
     event(f"some certain: {bool(slow.certain.any())}, some impossible: {not slow.possible.all()}")
+
+
+def test_branches_that_are_open_on_one_side_reach_every_file_there() -> None:
+    """`x < 3` begins before every cut, and `x >= 3` ends behind every one."""
+    count = judge.MANY
+    below = [ValueSet.between(None, key) for key in range(count)]
+    above = [one.complement().without_null() for one in below]
+    for sets in (below, above):
+        parts = [AllOf((Leaf(X, x, x, "x"), Leaf(S, s, s, "s")), "and") for x in sets for s in [ValueSet.not_null()]]
+        values = encode(pa.array(range(-1, count + 1), pa.int64()), pa.int64())
+        every = np.ones(len(values), np.bool_)
+        known = Facts(len(values), {X.id: Domain(~every, ~every, every, (Range(values, values),))})
+        found = judge.judge(AnyOf(tuple(parts), "or"), known)
+        assert found.possible.tolist() == [any(one.holds(value) for one in sets) for value in range(-1, count + 1)]
 
 
 def test_wide_or_is_judged_as_boxes() -> None:
