@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["inspect"]
 
+MOST_SNAPSHOTS = 10
+"""Snapshots to show; JSON has all of them."""
 VERSION = 1
 """Of the JSON: it changes if a key is removed or changes its meaning."""
 
@@ -31,7 +33,7 @@ def inspect(  # noqa: PLR0913 - an argument an option
     table_format: TableFormat = None,
     time_zone: TimeZone = "UTC",
 ) -> None:
-    """Show what a table is made of: its specs, and files, sizes, deletes and small files of each."""
+    """Show what a table is made of: its schema and snapshots; files, deletes and small files of each spec."""
     state = State(snapshot, ref, as_of)
     with quick_start():
         from tamis.formats import At, open_table
@@ -39,9 +41,9 @@ def inspect(  # noqa: PLR0913 - an argument an option
     with Watch() as watch:
         found = open_table(table, at, catalog, format=table_format).inspect(watch)
     if json:
-        import json as text
+        from tamis.explain.json import json_text
 
-        typer.echo(text.dumps({"version": VERSION, **found.to_dict()}, indent=2, ensure_ascii=False))
+        typer.echo(json_text({"version": VERSION, **found.to_dict()}))
         return
     for line in _lines(found):
         typer.echo(line)
@@ -55,10 +57,41 @@ def _lines(found: Inspection) -> Iterator[str]:
     yield from aligned(_spec_rows(found), left=(0, 1))
     if len(found.specs) > 1:
         yield "* the spec that new files are written with"
+    yield ""
+    yield "schema"
+    yield from (f"  {line}" for line in aligned([(one.name, one.type) for one in found.schema], left=(0, 1)))
+    if found.history:
+        yield ""
+        yield from _history(found)
     if found.properties:
         yield ""
         yield "properties"
         yield from (f"  {line}" for line in aligned(list(found.properties.items()), left=(0, 1)))
+
+
+def _history(found: Inspection) -> Iterator[str]:
+    from tamis.explain.words import aligned
+
+    shown = found.history[:MOST_SNAPSHOTS]
+    more = len(found.history) - len(shown)
+    yield "snapshots, the newest first" + (f" ({more:,} older ones are left out)" if more else "")
+    rows: list[Sequence[str]] = [("id", "made at (UTC)", "operation", "files", "refs")]
+    rows += [
+        (
+            str(made.id),
+            _time(made.made_ms).removesuffix(" UTC"),
+            made.operation or "-",
+            _change(made.added_files, made.removed_files),
+            ", ".join(made.refs),
+        )
+        for made in shown
+    ]
+    yield from (f"  {line}" for line in aligned(rows, left=(0, 1, 2, 3, 4)))
+
+
+def _change(added: int | None, removed: int | None) -> str:
+    """Files added and removed, as `+12 -3`; a dash if the snapshot does not tell."""
+    return " ".join(f"{sign}{count:,}" for sign, count in (("+", added), ("-", removed)) if count is not None) or "-"
 
 
 def _facts(found: Inspection) -> Iterator[Sequence[str]]:

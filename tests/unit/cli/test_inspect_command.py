@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.table import Table
 
+from tamis.explain.words import WIDTH
 from tests.unit.cli.tables import SCHEMA, Tamis, catalog, events, folder_of, run
 
 
@@ -39,6 +40,30 @@ def test_inspect_shows_every_spec_and_marks_the_current_one(tamis: Tamis, table:
     assert specs[2].split()[:6] == ["1", "*", "region,", "day(ts)", "2", "3"]
     assert specs[3].split()[:3] == ["all", "4", "9"]
     assert specs[4] == "* the spec that new files are written with"
+
+
+def test_inspect_shows_the_schema_and_the_snapshots(tamis: Tamis, table: Table) -> None:
+    lines = tamis("inspect", folder_of(table)).out.splitlines()
+    schema = lines.index("schema")
+    assert [line.split() for line in lines[schema + 1 : schema + 4]] == [
+        ["id", "bigint"],
+        ["region", "string"],
+        ["ts", "timestamp_ntz"],
+    ]
+    history = lines.index("snapshots, the newest first")
+    newest, oldest = lines[history + 2].split(), lines[history + 5].split()
+    assert (newest[0], newest[-1]) == (str(table.metadata.current_snapshot_id), "main")
+    assert (oldest[0], oldest[-1]) == (str(table.history()[0].snapshot_id), "first")
+    assert newest[3:5] == ["append", "+1"]
+    assert max(map(len, lines[history:])) <= WIDTH
+
+
+def test_snapshot_ids_are_text_as_well_in_json(tamis: Tamis, table: Table) -> None:
+    """Readers that keep numbers as doubles round them."""
+    found = json.loads(tamis("inspect", folder_of(table), "--json").out)
+    assert found["snapshot"] == str(table.metadata.current_snapshot_id)
+    assert [made["snapshot"] for made in found["history"]] == [str(made["id"]) for made in found["history"]]
+    assert [column["name"] for column in found["schema"]] == ["id", "region", "ts"]
 
 
 def test_json_says_the_same_and_more(tamis: Tamis, table: Table) -> None:

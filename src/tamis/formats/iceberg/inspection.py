@@ -19,13 +19,24 @@ from tamis.formats.iceberg.manifest_list import DATA, DELETES, Manifest, read_ma
 from tamis.formats.iceberg.manifests import DeleteBatch, live_manifests, read_data_files, read_delete_files
 from tamis.formats.iceberg.metadata import Selection, SpecLayout, TableMetadata
 from tamis.formats.iceberg.reading import Fetch
+from tamis.predicate.type_names import type_name
 from tamis.sieve.files import FileBatch
 
-__all__ = ["Deletes", "Inspection", "SpecField", "SpecInspection", "inspect_table"]
+__all__ = [
+    "ColumnInspection",
+    "Deletes",
+    "Inspection",
+    "SnapshotInspection",
+    "SpecField",
+    "SpecInspection",
+    "inspect_table",
+]
 
 TARGET: Final = "write.target-file-size-bytes"
 DEFAULT_TARGET: Final = 512 << 20
 """Bytes that Iceberg's writers aim at where the table does not say."""
+LONGEST_COUNT: Final = 19
+"""Digits beyond which a count is none."""
 SMALL: Final = 0.75
 """The part of the target below which a file is small: what Iceberg's own rewrite goes by."""
 _SHOWN_PROPERTIES: Final = frozenset(
@@ -121,6 +132,28 @@ class SpecInspection:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnInspection:
+    """One column of the schema."""
+
+    name: str
+    type: str
+    """As Spark's SQL names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInspection:
+    """One snapshot of the history, as its summary tells."""
+
+    id: int
+    made_ms: int
+    operation: str | None
+    added_files: int | None
+    removed_files: int | None
+    refs: tuple[str, ...]
+    """The branches and tags that point at it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Inspection:
     """One snapshot of a table, in numbers."""
 
@@ -145,6 +178,9 @@ class Inspection:
     """Bytes: files smaller than this are counted as small."""
     specs: tuple[SpecInspection, ...]
     properties: Mapping[str, str]
+    schema: tuple[ColumnInspection, ...] = ()
+    history: tuple[SnapshotInspection, ...] = ()
+    """All snapshots, the newest first."""
 
     @property
     def total(self) -> SpecInspection:
@@ -165,6 +201,10 @@ class Inspection:
         total = self.total
         document = asdict(self)
         document["properties"] = dict(self.properties)
+        # Many readers of JSON keep numbers as doubles, which round an id of 19 digits.
+        document["snapshot"] = None if self.snapshot_id is None else str(self.snapshot_id)
+        for found, made in zip(document["history"], self.history, strict=True):
+            found["snapshot"] = str(made.id)
         document["total"] = {
             "files": total.files,
             "rows": total.rows,
@@ -218,7 +258,39 @@ def inspect_table(
             for key, value in sorted(metadata.properties.items())
             if key in _SHOWN_PROPERTIES or key.startswith(_SHOWN_PREFIX)
         },
+        schema=tuple(
+            ColumnInspection(column.path[0], type_name(column.type))
+            for column in selection.schema.columns().columns
+            if not column.nested
+        ),
+        history=_history(metadata),
     )
+
+
+def _history(metadata: TableMetadata) -> tuple[SnapshotInspection, ...]:
+    refs: dict[int, list[str]] = {}
+    for ref in metadata.refs:
+        refs.setdefault(ref.snapshot_id, []).append(ref.name)
+    newest_first = sorted(
+        metadata.snapshots, key=lambda made: (made.timestamp_ms, made.sequence_number), reverse=True
+    )
+    return tuple(
+        SnapshotInspection(
+            made.id,
+            made.timestamp_ms,
+            made.operation,
+            _counted(made.summary, "added-data-files"),
+            _counted(made.summary, "deleted-data-files"),
+            tuple(sorted(refs.get(made.id, ()))),
+        )
+        for made in newest_first
+    )
+
+
+def _counted(summary: Mapping[str, str] | None, name: str) -> int | None:
+    """A count of a snapshot's summary; a writer may leave it out, or put anything there."""
+    found = (summary or {}).get(name, "")
+    return int(found) if found.isascii() and found.isdigit() and len(found) < LONGEST_COUNT else None
 
 
 def _target(properties: Mapping[str, str]) -> int:
