@@ -162,7 +162,7 @@ class SparkVersionError(TamisError):
 
 
 class SessionSettingError(TamisError):
-    """A setting of the session would make Spark read wrong values."""
+    """A setting would make Spark read wrong values, or the condition otherwise."""
 
     setting: str
     value: str

@@ -169,7 +169,7 @@ class Table:
         where: str | Expression | None = None,
         *,
         runtime_filters: Sequence[RuntimeFilter] = (),
-        case_sensitive: bool = False,
+        case_sensitive: bool | None = None,
         time_zone: str | None = None,
         strict: bool = False,
         progress: Callable[[int, int], None] | None = None,
@@ -179,29 +179,31 @@ class Table:
         """Which files can hold a row that matches, and why.
 
         where is SQL as Spark reads it, or a condition built with tamis.col; everything without one. time_zone is that
-        of the session that will filter the rows: if not given, that of spark, and else UTC. What cannot be judged is
-        kept and counted, or with strict=True an UnevaluableError. progress is told how many of how many files have
-        come in. With spark, its rules of the time zone are asked for if the condition depends on them, where other
-        plans leave some hours for what may be different there, and a table of very much metadata is planned on the
-        executors: see executors.
+        of the session that will filter the rows: if not given, that of spark, and else UTC. case_sensitive is taken
+        from spark likewise, else names are found in any case. What cannot be judged is kept and counted, or with
+        strict=True an UnevaluableError. progress is told how many of how many files have come in. With spark, its
+        rules of the time zone are asked for if the condition depends on them, where other plans leave some hours for
+        what may be different there, and a table of very much metadata is planned on the executors: see executors.
         """
         schema = self.schema
         node, sql = condition(where, schema)
         check_filters(runtime_filters)
         check_executors(executors)
-        for name, value in (("case_sensitive", case_sensitive), ("strict", strict)):
-            check_type(name, value, bool, expected="True or False")
+        check_type("case_sensitive", case_sensitive, bool, type(None), expected="True or False")
+        check_type("strict", strict, bool, expected="True or False")
         if progress is not None and not callable(progress):
             raise TypeError(f"progress is {kind(progress)}: give a function of two numbers.")
         check_type("time_zone", time_zone, str, type(None), expected="the name of a time zone, such as 'UTC'")
         ask: Ask | None = None
         if spark is not None:
             check_session(spark)
-            from tamis.spark.session import session_zone
+            from tamis.spark.session import is_case_sensitive, session_zone
             from tamis.spark.zones import session_rules
 
             time_zone = time_zone or session_zone(spark)
             ask = partial(session_rules, spark)
+            case_sensitive = is_case_sensitive(spark) if case_sensitive is None else case_sensitive
+        case_sensitive = bool(case_sensitive)
         zone = time_zone or DEFAULT_ZONE
         predicate = bind(node, schema, case_sensitive=case_sensitive, time_zone=zone, ask=ask, sql=sql)
         filters = tuple(keys.bind(schema, case_sensitive=case_sensitive) for keys in runtime_filters)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tamis
+from tamis.errors import BindError
 from tamis.spark.errors import SessionSettingError
 from tests.engines.conftest import Warehouse
 from tests.engines.tables import execute
@@ -83,3 +84,70 @@ def test_session_that_ignores_missing_files_still_fails_for_one(warehouse: Wareh
         pytest.raises(Exception, match=Path(path).name),
     ):
         rows.collect()
+
+
+CHANGED = {
+    "spark.sql.parser.escapedStringLiterals": ("true", r"s = 'a\\tb'"),
+    "spark.sql.ansi.doubleQuotedIdentifiers": ("true", 's = "s"'),
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": ("true", "s = 'it''s'"),
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": ("true", "x > 1.5e-1"),
+    "spark.sql.legacy.allowNegativeScaleOfDecimal": ("true", "x > 1e2BD"),
+    "spark.sql.timestampType": ("TIMESTAMP_NTZ", "ts > timestamp'2024-01-01 00:00:00'"),
+    "spark.sql.decimalOperations.allowPrecisionLoss": ("false", "x > 1.1 * 2.2"),
+    "spark.sql.legacy.literal.pickMinimumPrecision": ("false", "x > 1.1 * 2"),
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": ("true", "x > 1.1 * 2"),
+}
+
+
+@pytest.fixture(scope="module")
+def texts(warehouse: Warehouse) -> str:
+    """A table with texts that some settings read otherwise."""
+    execute(
+        warehouse.spark,
+        "create table ice.db.texts (id bigint, s string, x double, ts timestamp) using iceberg",
+        "insert into ice.db.texts select id, array('s', 'a\\tb', 'it\\'s')[id], id, timestamp'2024-01-01 02:00:00Z' "
+        "from range(3)",
+    )
+    return warehouse.path("texts")
+
+
+@pytest.mark.parametrize("name", list(CHANGED))
+def test_session_that_reads_the_condition_otherwise_is_refused(warehouse: Warehouse, texts: str, name: str) -> None:
+    """Files are pruned by one meaning, and rows would be filtered by another. A condition that it leaves is read."""
+    value, where = CHANGED[name]
+    plan = tamis.open(texts).plan(where)
+    rows = plan.read(warehouse.spark).count()
+    assert rows == warehouse.spark.table("ice.db.texts").where(where).count()
+    with settings(warehouse, **{name.replace(".", "__"): value}):
+        with pytest.raises(SessionSettingError, match=f"{name}={value}") as caught:
+            plan.read(warehouse.spark)
+        assert (caught.value.setting, caught.value.value) == (name, value)
+        assert tamis.open(texts).plan("id > 0").read(warehouse.spark).count() == 2
+        assert tamis.open(texts).plan().read(warehouse.spark).count() == 3
+
+
+def test_session_that_compares_times_as_texts_is_refused(warehouse: Warehouse, times: str) -> None:
+    """The setting has an effect without ANSI rules alone."""
+    plan = tamis.open(times).plan("ts > '2024'")
+    with settings(warehouse, spark__sql__legacy__typeCoercion__datetimeToString__enabled="true"):
+        assert plan.read(warehouse.spark).count() == 3
+        with (
+            settings(warehouse, spark__sql__ansi__enabled="false"),
+            pytest.raises(SessionSettingError, match="datetimeToString"),
+        ):
+            plan.read(warehouse.spark)
+
+
+def test_session_that_tells_cases_apart_is_heeded(warehouse: Warehouse, texts: str) -> None:
+    """With spark the plan binds as the session does; a plan for another session is refused if names differ."""
+    table = tamis.open(texts)
+    plan = table.plan("ID > 0 and upper(S) <> ''")
+    assert plan.read(warehouse.spark).count() == 2
+    with settings(warehouse, spark__sql__caseSensitive="true"):
+        with pytest.raises(SessionSettingError, match="caseSensitive=true"):
+            plan.read(warehouse.spark)
+        with pytest.raises(BindError, match="ID"):
+            table.plan("ID > 0", spark=warehouse.spark)
+        assert table.plan("ID > 0", spark=warehouse.spark, case_sensitive=False).stats.kept > 0
+        assert table.plan("id > 0", spark=warehouse.spark).read(warehouse.spark).count() == 2
+        assert table.plan("id > 0").read(warehouse.spark).count() == 2

@@ -27,6 +27,7 @@ from tamis.spark import deletes
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.errors import UnreadableColumnError, UnreadableFileError
 from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
+from tamis.spark.meaning import check_meaning
 from tamis.spark.paths import quoted
 from tamis.spark.pushdown import Veil, may_list_null
 from tamis.spark.relation import Keys, Relation, relation
@@ -80,6 +81,7 @@ def read_plan(
 ) -> DataFrame:
     """The rows that match, with the table's columns or those that are named, then the metadata columns."""
     check_zone(plan.sieve.predicate, spark)
+    check_meaning(plan.sieve.predicate, source.schema, spark)
     prepared(spark)
     scan = source.scan(plan)
     chosen = _chosen(scan, columns)

@@ -1,0 +1,148 @@
+"""Settings of a session under which the text of a condition means something else than it was planned for.
+
+A plan is made for the text as Spark reads it by default. Files were pruned by that meaning, so a session that reads
+the text otherwise would filter by one condition what was pruned by another. A setting counts only where the text has
+what it changes: most conditions are the same under all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyarrow import types as pt
+
+from tamis.errors import BindError
+from tamis.predicate.bind import bind
+from tamis.predicate.bound import BoundPredicate
+from tamis.predicate.parse import parse
+from tamis.predicate.schema import Schema
+from tamis.spark.errors import SessionSettingError
+from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["check_meaning"]
+
+ANSI: Final = "spark.sql.ansi.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """A setting, the value that planning takes for granted, and which conditions it concerns."""
+
+    name: str
+    taken: str
+    concerns: Callable[[BoundPredicate], bool]
+    changes: str
+    """What it changes, as in: "it changes what ... means"."""
+    ansi: str | None = None
+    """The value of ANSI under which alone it has an effect."""
+
+
+def _has(pattern: str) -> Callable[[BoundPredicate], bool]:
+    compiled = re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    return lambda predicate: compiled.search(predicate.sql) is not None
+
+
+def _has_moment(predicate: BoundPredicate) -> bool:
+    return any(pt.is_date(one.type) or pt.is_timestamp(one.type) for one in predicate.columns)
+
+
+SETTINGS: Final = (
+    _Setting(
+        "spark.sql.parser.escapedStringLiterals",
+        "false",
+        _has(r"\\"),
+        "a backslash in a text",
+    ),
+    _Setting(
+        "spark.sql.ansi.doubleQuotedIdentifiers",
+        "false",
+        _has('"'),
+        "what stands in double quotes",
+        "true",
+    ),
+    _Setting(
+        "spark.sql.legacy.consecutiveStringLiterals.enabled",
+        "false",
+        _has("'[^']*''|\"[^\"]*\"\""),
+        "a quote that is written twice",
+    ),
+    _Setting(
+        "spark.sql.legacy.exponentLiteralAsDecimal.enabled",
+        "false",
+        _has(r"[\d.]e[+-]?\d+\b"),
+        "a number with an exponent",
+    ),
+    _Setting(
+        "spark.sql.legacy.allowNegativeScaleOfDecimal",
+        "false",
+        _has(r"[\d.]e[+-]?\d+bd\b"),
+        "a decimal with an exponent",
+    ),
+    _Setting(
+        "spark.sql.legacy.typeCoercion.datetimeToString.enabled",
+        "false",
+        _has_moment,
+        "the comparison of a date or time with a text",
+        "false",
+    ),
+    _Setting("spark.sql.timestampType", "TIMESTAMP_LTZ", _has(r"timestamp(?!_)"), "the word timestamp"),
+    _Setting("spark.sql.decimalOperations.allowPrecisionLoss", "true", _has("[*/%+-]"), "arithmetic on decimals"),
+    _Setting("spark.sql.legacy.literal.pickMinimumPrecision", "true", _has("[*/%+-]"), "arithmetic on decimals"),
+    _Setting(
+        "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate",
+        "false",
+        _has("[*/%+-]"),
+        "arithmetic on decimals",
+    ),
+    _Setting("spark.sql.legacy.nullInEmptyListBehavior", "false", _has(r"\(\s*\)"), "a list without members"),
+)
+
+
+def check_meaning(predicate: BoundPredicate, schema: Schema, spark: SparkSession) -> None:
+    """SessionSettingError if the session reads the condition's text otherwise than it was planned."""
+    if not predicate.columns:
+        return
+    for setting in SETTINGS:
+        if setting.concerns(predicate) and _differs(setting, spark):
+            value = str(spark.conf.get(setting.name))
+            raise SessionSettingError(
+                f"this session has {setting.name}={value}, which changes what {setting.changes} means in the "
+                f"condition: files were pruned by its default meaning. Set it to {setting.taken}: "
+                f"spark.conf.set({setting.name!r}, {setting.taken!r}).",
+                setting=setting.name,
+                value=value,
+            )
+    if is_case_sensitive(spark):
+        _check_names(predicate, schema)
+
+
+def _differs(setting: _Setting, spark: SparkSession) -> bool:
+    if str(spark.conf.get(setting.name, setting.taken)).lower() == setting.taken.lower():
+        return False
+    return setting.ansi is None or str(spark.conf.get(ANSI, "true")).lower() == setting.ansi
+
+
+def _check_names(predicate: BoundPredicate, schema: Schema) -> None:
+    """A session that tells cases apart must find the columns that were planned for, under the very names."""
+    try:
+        found = bind(parse(predicate.sql), schema, case_sensitive=True, time_zone=predicate.time_zone)
+    except BindError as error:
+        raise SessionSettingError(
+            f"this session has {CASE_SENSITIVE}=true, and the condition names a column in other letters than the "
+            f"table: {error} Write the names as they are, or plan with spark=..., which heeds the session.",
+            setting=CASE_SENSITIVE,
+            value="true",
+        ) from error
+    if {one.id for one in found.columns} != {one.id for one in predicate.columns}:
+        raise SessionSettingError(
+            f"this session has {CASE_SENSITIVE}=true, and the condition names other columns then than it was planned "
+            "for. Plan with spark=... or with case_sensitive=True.",
+            setting=CASE_SENSITIVE,
+            value="true",
+        )
