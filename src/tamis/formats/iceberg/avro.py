@@ -53,10 +53,30 @@ class AvroFile:
 
 def parse_avro(path: str, data: bytes) -> AvroFile:
     """The file's header and blocks. UnreadableMetadataError with the place if any byte of the frame is wrong."""
-    metadata, schema, at = parse_header(path, data)
+    metadata, schema, at = _header_of(path, data)
     sync = data[at - _SYNC : at]
     blocks = _walk(path, data, at, sync)
     return AvroFile(path, data, metadata, schema, sync, at, blocks)
+
+
+_RECENT: Final[list[tuple[tuple[bytes, dict[str, str], Any], ...]]] = [()]
+"""Headers parsed last, without their sync markers, in one tuple that is replaced whole: threads share it."""
+_MOST_RECENT: Final = 16
+_LONGEST_KEPT: Final = 1 << 20
+
+
+def _header_of(path: str, data: bytes) -> tuple[dict[str, str], Any, int]:
+    """As parse_header. Manifests of one table begin alike, and their schema takes longer to parse than one entry.
+
+    A header says itself where it ends: bytes that begin with a whole header have that header and no other.
+    """
+    for head, metadata, schema in _RECENT[0]:
+        if data.startswith(head) and len(data) >= len(head) + _SYNC:
+            return metadata, schema, len(head) + _SYNC
+    metadata, schema, at = parse_header(path, data)
+    if at <= _LONGEST_KEPT:
+        _RECENT[0] = ((data[: at - _SYNC], metadata, schema), *_RECENT[0][: _MOST_RECENT - 1])
+    return metadata, schema, at
 
 
 def parse_header(path: str, data: bytes) -> tuple[dict[str, str], Any, int]:
