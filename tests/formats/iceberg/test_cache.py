@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType, Times
 
 import tamis
 from tamis.errors import TamisError
+from tamis.formats.errors import SettingError
+from tamis.formats.iceberg import cache as cache_module
 from tamis.formats.iceberg import stored
-from tamis.formats.iceberg.cache import LIMIT, ManifestCache
+from tamis.formats.iceberg.cache import FOLDER, LIMIT, ManifestCache
 from tamis.formats.iceberg.manifest_list import Manifest, read_manifest_list
 from tamis.formats.iceberg.manifests import read_data_files
 from tamis.formats.iceberg.metadata import TableMetadata
@@ -98,7 +101,7 @@ def told(table: Table, *, cache: bool | None) -> list[object]:
 
 def records(folder: Path) -> list[Path]:
     """The cache's files."""
-    return sorted(folder.glob("manifests/*/*.arrow"))
+    return sorted(folder.glob(f"{FOLDER}/*/*/*.pack"))
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -106,9 +109,9 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     real = stored.Keeper.keep
 
-    def keep(self: stored.Keeper, manifest: Manifest, parts: stored.Stored) -> None:
-        found.append(1)
-        real(self, manifest, parts)
+    def keep(self: stored.Keeper, batches: Iterable[FileBatch], lacking: stored.Found) -> None:
+        found.append(len(lacking.missing))
+        real(self, batches, lacking)
 
     monkeypatch.setattr(stored.Keeper, "keep", keep)
     return found
@@ -177,13 +180,20 @@ def test_a_cut_off_record_is_read_anew(table: Table, folder: Path, size: int) ->
     assert told(table, cache=None) == without
 
 
-def test_a_record_under_a_wrong_name_is_not_sound_arrow(folder: Path) -> None:
-    """Bytes whose checksum is right and which are no Arrow file are a miss as well."""
-    cache = ManifestCache(folder / "manifests")
-    cache.save("a", pa.record_batch({"x": pa.array([1])}))
-    (path,) = records(folder)
-    path.write_bytes(path.read_bytes()[:64])
-    assert cache.load("a") is None
+def test_a_pack_under_anothers_name_is_a_miss(folder: Path) -> None:
+    """A copied, renamed or restored file has the files of another manifest: its own key is in it, and is compared."""
+    cache = ManifestCache(folder / FOLDER)
+    save(cache, "shelf", "a", numbers(1))
+    save(cache, "shelf", "b", numbers(2))
+    save(cache, "other", "a", numbers(3))
+    save(cache, "other", "c", numbers(3))
+    assert [load(cache, *key) for key in (("shelf", "a"), ("shelf", "b"), ("other", "a"))] == [1, 2, 3]
+    pack(cache, "shelf", "a").write_bytes(pack(cache, "shelf", "b").read_bytes())
+    pack(cache, "shelf", "b").write_bytes(pack(cache, "other", "a").read_bytes())
+    pack(cache, "other", "c").replace(pack(cache, "shelf", "c"))
+    assert load(cache, "shelf", "c") is None
+    assert load(cache, "shelf", "a") is None
+    assert load(cache, "shelf", "b") is None
 
 
 @pytest.mark.parametrize("how", [{"TAMIS_CACHE": "off"}, {"TAMIS_CACHE": " OFF "}, {"TAMIS_CACHE_BYTES": "0"}])
@@ -207,14 +217,14 @@ def test_the_argument_outweighs_the_environment(table: Table, folder: Path, monk
 def test_the_folder_is_the_users_alone(table: Table, folder: Path) -> None:
     """Bounds are values of rows: nobody else may read them."""
     told(table, cache=None)
-    assert (folder / "manifests").stat().st_mode & 0o777 == 0o700
+    assert (folder / FOLDER).stat().st_mode & 0o777 == 0o700
     assert all(path.stat().st_mode & 0o077 == 0 for path in records(folder))
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(table: Table, folder: Path) -> None:
     """Another user could plant records that hide files."""
-    (folder / "manifests").mkdir(parents=True)
-    (folder / "manifests").chmod(0o777)
+    (folder / FOLDER).mkdir(parents=True)
+    (folder / FOLDER).chmod(0o777)
     without = told(table, cache=False)
     assert told(table, cache=None) == without
     assert not records(folder)
@@ -226,40 +236,85 @@ def test_an_unwritable_cache_is_no_error(table: Table, folder: Path, obstacle: s
     if obstacle == "a file":
         folder.write_text("in the way", encoding="utf-8")
     else:
-        (folder / "manifests").mkdir(parents=True)
-        (folder / "manifests").chmod(0o500)
+        folder.mkdir(mode=0o500)
     assert told(table, cache=None) == told(table, cache=False)
+
+
+def digest(name: str) -> bytes:
+    """A key as the cache has it."""
+    return hashlib.blake2b(name.encode(), digest_size=32).digest()
+
+
+def numbers(*values: int) -> pa.RecordBatch:
+    """A batch to keep."""
+    return pa.record_batch({"x": pa.array(values, pa.int64())})
+
+
+def save(cache: ManifestCache, shelf: str, name: str, batch: pa.RecordBatch) -> None:
+    """Keep a batch as one manifest's."""
+    made = cache.shelf(shelf, 1)
+    assert made is not None
+    cache.save(made, [digest(name)], [batch.num_rows], batch)
+
+
+def pack(cache: ManifestCache, shelf: str, name: str) -> Path:
+    """Where that is."""
+    return cache.folder / digest(shelf).hex() / "one" / f"{digest(name).hex()}.pack"
+
+
+def load(cache: ManifestCache, shelf: str, name: str) -> int | None:
+    """The first number of the batch that was kept; None if it is not there."""
+    made = cache.shelf(shelf, 1)
+    place = None if made is None else made.find(digest(name))
+    batch = None if made is None or place is None else made.load(place.pack)
+    return None if batch is None else batch.column(0)[0].as_py()
 
 
 def test_the_longest_unused_go_first(folder: Path) -> None:
     """A cache that grows for ever fills the disk; one that forgets at random is of no use."""
-    batch = pa.record_batch({"x": pa.array(range(1000), pa.int64())})
-    big = ManifestCache(folder / "manifests")
+    batch = numbers(*range(1000))
+    big = ManifestCache(folder / FOLDER)
     for place, name in enumerate("abcd"):
-        big.save(name, batch)
-        (path,) = set(records(folder)) - {big._path(other) for other in "abcd"[:place]}
-        os.utime(path, (1_000_000 + place, 1_000_000 + place))
-    assert big.load("a") is not None  # used just now
+        save(big, "s", name, batch)
+        os.utime(pack(big, "s", name), (1_000_000 + place, 1_000_000 + place))
+    assert load(big, "s", "a") is not None  # used just now
     size = records(folder)[0].stat().st_size
-    small = ManifestCache(folder / "manifests", limit=size * 7 // 2)
-    small.save("e", batch)
+    small = ManifestCache(folder / FOLDER, limit=size * 7 // 2)
+    save(small, "s", "e", batch)
     small.trim()
-    assert [name for name in "abcde" if small.load(name) is not None] == ["a", "d", "e"]
+    assert [name for name in "abcde" if load(small, "s", name) is not None] == ["a", "d", "e"]
+
+
+def test_packs_of_many_manifests_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The heads of all are read before each plan."""
+    monkeypatch.setattr(cache_module, "MOST_PACKS", 2)
+    cache = ManifestCache(folder / FOLDER)
+    for place in range(4):
+        shelf = cache.shelf("s", 1)
+        assert shelf is not None
+        cache.save(shelf, [digest(f"a{place}"), digest(f"b{place}")], [1, 1], numbers(place, place))
+        save(cache, "s", f"c{place}", numbers(place))
+        for path in set(records(folder)):
+            if path.stat().st_mtime > 2_000_000:
+                os.utime(path, (1_000_000 + place, 1_000_000 + place))
+    cache.trim()
+    assert [load(cache, "s", f"a{place}") for place in range(4)] == [None, None, 2, 3]
+    assert [load(cache, "s", f"c{place}") for place in range(4)] == [0, 1, 2, 3]
 
 
 def test_what_does_not_fit_is_not_written(folder: Path) -> None:
     """A table larger than the limit would push out everything, itself included."""
-    cache = ManifestCache(folder / "manifests", limit=100)
-    cache.save("a", pa.record_batch({"x": pa.array(range(1000))}))
+    cache = ManifestCache(folder / FOLDER, limit=100)
+    save(cache, "s", "a", numbers(*range(1000)))
     assert not records(folder)
-    assert cache.load("a") is None
+    assert load(cache, "s", "a") is None
 
 
 def test_unfinished_files_of_a_crash_are_removed(folder: Path) -> None:
     """They have no name under which anything could find them."""
-    cache = ManifestCache(folder / "manifests", limit=10_000)
-    cache.save("a", pa.record_batch({"x": pa.array([1])}))
-    old, new = (records(folder)[0].parent / name for name in ("old.part", "new.part"))
+    cache = ManifestCache(folder / FOLDER, limit=10_000)
+    save(cache, "s", "a", numbers(1))
+    old, new = (records(folder)[0].with_suffix(f".{end * 16}.part") for end in "0f")
     old.write_bytes(b"x")
     new.write_bytes(b"x")
     os.utime(old, (1, 1))
@@ -271,7 +326,7 @@ def test_unfinished_files_of_a_crash_are_removed(folder: Path) -> None:
 def test_the_same_name_with_other_content_is_another_manifest(tmp_path: Path, folder: Path) -> None:
     """A table that is made anew may use old names: its files are told apart by when they were written."""
     path = tmp_path / "m.avro"
-    cache = ManifestCache(folder / "manifests")
+    cache = ManifestCache(folder / FOLDER)
 
     def found(name: str) -> list[str]:
         path.write_bytes(avro_bytes(entry_schema(), [entry(name)], codec="null"))
@@ -289,7 +344,7 @@ def test_the_same_name_with_other_content_is_another_manifest(tmp_path: Path, fo
 def test_a_manifest_of_unknown_length_is_never_kept(folder: Path) -> None:
     """Its name alone does not say which content is meant."""
     data = avro_bytes(entry_schema(), [entry("a.parquet")])
-    cache = ManifestCache(folder / "manifests")
+    cache = ManifestCache(folder / FOLDER)
     for length, kept in ((None, 0), (len(data), 1)):
         manifest = Manifest("s3://b/m.avro", length, 0, 0)
         fetch: Callable[[str], bytes] = {"s3://b/m.avro": data}.__getitem__
@@ -304,7 +359,7 @@ def test_manifests_of_two_layouts_keep_their_order(folder: Path) -> None:
         data = avro_bytes(entry_schema(version=1 + place % 2), [entry(f"{place}-{row}") for row in range(3)])
         files[f"m{place}"] = data
         manifests.append(Manifest(f"m{place}", len(data), 0, 0, sequence_number=1, snapshot_id=place))
-    cache = ManifestCache(folder / "manifests")
+    cache = ManifestCache(folder / FOLDER)
 
     def paths(chosen: list[Manifest], used: ManifestCache | None) -> list[str]:
         batches = read_data_files(parsed(table_document()), chosen, files.__getitem__, {}, cache=used)
@@ -330,15 +385,48 @@ def test_several_processes_share_a_cache(table: Table, folder: Path) -> None:
     said = {process.communicate(timeout=120)[0].strip() for process in running}
     opened = tamis.open(table.metadata_location, cache=False)
     assert said == {str([opened.plan(where).stats.kept for where in PREDICATES[:3]])}
-    assert not list(folder.glob("manifests/*/*.part"))
+    assert not list(folder.rglob("*.part"))
 
 
-def test_a_limit_that_is_no_number_is_the_usual_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mistake in the environment does not stop a plan."""
-    monkeypatch.setenv("TAMIS_CACHE_BYTES", "two gigabytes")
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("", LIMIT), (" 1000 ", 1000), ("2GiB", 2 << 30), ("1.5 kb", 1500), ("3m", 3 << 20), ("7B", 7), ("1e3", None)]
+    + [(text, None) for text in ("two gigabytes", "-1", "2 GiBs", "nan", "1,000", "٣")],
+)
+def test_a_limit_is_a_size_or_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, size: int | None
+) -> None:
+    """A limit that is not understood would fill a disk that the user thought protected."""
+    monkeypatch.setenv("TAMIS_CACHE_BYTES", text)
+    if size is None:
+        with pytest.raises(SettingError, match="TAMIS_CACHE_BYTES") as caught:
+            ManifestCache.chosen()
+        assert (caught.value.variable, caught.value.value) == ("TAMIS_CACHE_BYTES", text)
+        assert ManifestCache.chosen(wanted=False) is None
+        return
     chosen = ManifestCache.chosen()
     assert chosen is not None
-    assert (chosen.limit, chosen.folder) == (LIMIT, folder / "manifests")
+    assert (chosen.limit, chosen.folder) == (size, folder / FOLDER)
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes TAMIS_CACHE=disabled wants no values of rows on the disk."""
+    monkeypatch.setenv("TAMIS_CACHE", "disabled")
+    with pytest.raises(SettingError, match=r"TAMIS_CACHE is 'disabled'.* on or off"):
+        ManifestCache.chosen()
+    assert not folder.exists()
+
+
+def test_a_home_is_found_and_a_strange_one_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder named ~ in the current one is what nobody meant."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TAMIS_CACHE_DIR", "~/mine")
+    chosen = ManifestCache.chosen(wanted=True)
+    assert chosen is not None
+    assert chosen.folder == tmp_path / "mine" / FOLDER
+    monkeypatch.setenv("TAMIS_CACHE_DIR", "~no-such-user/mine")
+    with pytest.raises(SettingError, match="TAMIS_CACHE_DIR"):
+        ManifestCache.chosen(wanted=True)
 
 
 def test_a_manifest_cut_off_between_blocks_is_named() -> None:

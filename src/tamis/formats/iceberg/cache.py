@@ -1,192 +1,251 @@
-"""Decoded manifests kept on local disk, so that the next plan maps them into memory instead of decoding them again.
+"""Decoded manifests kept on local disk, so that the next plan reads them there instead of decoding them again.
 
-A manifest never changes, so what was decoded from it stays true. Law: a hit is what reading would give. The name of a
-record holds everything that its content depends on, its checksum is compared, and whatever is wrong with the cache,
-missing, damaged, unwritable or somebody else's, is a miss: never an error, never another plan.
+A manifest never changes, so what was decoded from it stays true. Law: a hit is what reading would give. Whatever is
+wrong with the cache, missing, damaged, unwritable or somebody else's, is a miss: never an error, never another plan.
+And it touches nothing but what it wrote: files with its own names, in a folder that it made and marked. Links are not
+followed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import struct
-import tempfile
-import threading
+import re
+import stat
+import sys
 import time
-import zlib
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
+
+from tamis.formats.errors import SettingError
+from tamis.formats.iceberg import decoder
+from tamis.formats.iceberg.packs import DAMAGE, FRESH, MANY, ONE, PACK_NAME, PART_NAME, Shelf
 
 __all__ = ["ManifestCache", "code_stamp"]
 
 LIMIT: Final = 2 << 30
 """Most bytes to keep: the manifests of ten million files, about as many as one machine plans over."""
-OFF: Final = frozenset({"off", "0", "no", "false"})
-_FORMAT: Final = 1
+MOST_PACKS: Final = 4096
+"""Most packs of many manifests on one shelf: the heads of all are read before a plan, in a tenth of a second."""
+FOLDER: Final = "manifest-packs"
+MARK: Final = "CACHEDIR.TAG"
+"""Says what the folder is: to us, and to programs that leave caches out of backups."""
+MARKED: Final = (
+    b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    b"# Made by tamis for manifests of Iceberg tables that it has decoded. It may be removed at any time.\n"
+)
+_ON: Final = frozenset({"", "on", "1", "yes", "true"})
+_OFF: Final = frozenset({"off", "0", "no", "false"})
+_FORMAT: Final = 2
 """Raise it when the same decoded manifest is to be stored in another way."""
-_MAGIC: Final = b"tamis\x00mf"
-_HEADER: Final = struct.Struct("<8sIQ")
-"""The magic, the checksum of what follows, and its length."""
-_START: Final = 64
-"""Where the Arrow file begins: its buffers stay aligned."""
-_SUFFIX: Final = ".arrow"
-_UNFINISHED: Final = ".part"
-_FRESH: Final = 3600.0
-"""Seconds within which a record counts as just used, and an unfinished file as being written."""
+_SHELF_NAME: Final = re.compile(r"[0-9a-f]{64}")
 _AFTER: Final = 0.9
 """How full the cache is after it was trimmed: so that not every run has to."""
-_DAMAGE: Final = (OSError, ValueError, pa.ArrowException, struct.error)
+_SIZE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?b)?|b)?\s*", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Kept:
+    """A pack on disk, for whoever makes room."""
+
+    used: float
+    path: Path
+    size: int
 
 
 class ManifestCache:
-    """A folder of Arrow files, each named by what it was made from. Any number of processes may share it."""
+    """A folder of packs, sorted onto shelves. Any number of processes may share it."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self.folder = folder
         self.limit = limit
         self._usable: bool | None = None
+        self._writable = True
         self._written = 0
-        self._lock = threading.Lock()
 
     @classmethod
     def chosen(cls, wanted: bool | None = None) -> ManifestCache | None:  # noqa: FBT001 - the user's own three-way choice
-        """The user's cache, if it is wanted; by TAMIS_CACHE, and else on, if that is not said."""
+        """The user's cache, if it is wanted; by TAMIS_CACHE, and else on, if that is not said.
+
+        SettingError if a setting of a cache that is wanted cannot be understood.
+        """
         if wanted is None:
-            wanted = os.environ.get("TAMIS_CACHE", "").strip().lower() not in OFF
-        limit = _limit()
-        folder = _folder() if wanted and limit > 0 else None
+            said = os.environ.get("TAMIS_CACHE", "").strip().lower()
+            if said not in _ON | _OFF:
+                raise _unclear("TAMIS_CACHE", said, "neither on nor off", "Say on or off.")
+            wanted = said in _ON
+        limit = _limit() if wanted else 0
+        folder = _folder() if limit > 0 else None
         return None if folder is None else cls(folder, limit)
 
-    def load(self, key: str) -> pa.RecordBatch | None:
-        """What was saved under the key, its memory mapped from the file; None if it is not there or not sound."""
+    def shelf(self, key: str, lookups: int) -> Shelf | None:
+        """The packs of that key, for so many lookups; None if the cache cannot be used."""
         if not self._ready():
             return None
-        path = self._path(key)
-        try:
-            with pa.memory_map(str(path)) as file:
-                body = _checked(file.read_buffer())
-            if body is None:
-                return None
-            found = pa.ipc.open_file(body).get_batch(0)
-            if time.time() - path.stat().st_mtime > _FRESH:
-                os.utime(path)
-        except _DAMAGE:
-            return None
-        return found
+        digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+        return Shelf(self.folder / digest.hex(), digest, lookups)
 
-    def save(self, key: str, batch: pa.RecordBatch) -> None:
-        """Keep the batch under the key, whole or not at all; nothing if there is no room or no permission."""
-        if not self._ready():
-            return
-        path = self._path(key)
+    def save(self, shelf: Shelf, digests: Sequence[bytes], counts: Sequence[int], batch: pa.RecordBatch) -> bool:
+        """Keep the rows of these manifests on the shelf; False if there is no room or no permission."""
+        # A table that is larger than the limit would push out everything, itself included.
+        if not self._writable or self._written + batch.nbytes > self.limit:
+            return False
         try:
-            body = _as_file(batch)
-            with self._lock:
-                if self._written + body.size > self.limit:
-                    return
-                self._written += body.size
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            head = _HEADER.pack(_MAGIC, zlib.crc32(body), body.size).ljust(_START, b"\0")
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=_UNFINISHED, delete=False) as file:
-                try:
-                    file.write(head)
-                    file.write(body)
-                    file.close()
-                    Path(file.name).replace(path)
-                except OSError:
-                    Path(file.name).unlink(missing_ok=True)
-                    raise
-        except _DAMAGE:
+            self._written += shelf.save(digests, counts, batch)
+        except DAMAGE:
             # A full disk does not get better by trying again for every manifest.
-            self._usable = False
+            self._writable = False
+            return False
+        return True
 
     def trim(self) -> None:
-        """Remove what was used longest ago until the limit is kept; only after something was saved."""
-        if not self._written or not self._usable:
+        """Remove what was used longest ago until the limits are kept; only after something was saved."""
+        if not self._written or not self._ready():
             return
         self._written = 0
-        try:
-            found = sorted(self._records())
-            size = sum(one[1] for one in found)
+        with suppress(OSError):
+            packs: dict[Path, list[_Kept]] = defaultdict(list)
+            for pack in self._packs():
+                packs[pack.path.parent].append(pack)
+            kept = []
+            for folder, found in packs.items():
+                found.sort(reverse=True)
+                most = MOST_PACKS if folder.name == MANY else len(found)
+                kept += found[:most]
+                for pack in found[most:]:
+                    pack.path.unlink(missing_ok=True)
+            size = sum(pack.size for pack in kept)
             if size <= self.limit:
                 return
-            for _, bytes_, path in found:
+            for pack in sorted(kept):
                 if size <= self.limit * _AFTER:
                     break
-                path.unlink(missing_ok=True)
-                size -= bytes_
-        except OSError:
-            self._usable = False
+                pack.path.unlink(missing_ok=True)
+                size -= pack.size
 
-    def _records(self) -> Iterator[tuple[float, int, Path]]:
-        """When each record was last used, its size and its path. Files that nobody finished are removed."""
-        for path in self.folder.glob("*/*"):
-            try:
-                status = path.stat()
-                if path.suffix == _SUFFIX:
-                    yield status.st_mtime, status.st_size, path
-                elif time.time() - status.st_mtime > _FRESH:
-                    path.unlink()
-            except FileNotFoundError:
-                continue  # another process was faster
-
-    def _path(self, key: str) -> Path:
-        name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        return self.folder / name[:2] / f"{name}{_SUFFIX}"
+    def _packs(self) -> Iterator[_Kept]:
+        """Every pack. Files of ours that nobody finished, and shelves that have long been empty, are removed."""
+        for shelf in _plain_folders(self.folder, _SHELF_NAME):
+            for folder in _plain_folders(shelf, re.compile(f"{ONE}|{MANY}")):
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        with suppress(FileNotFoundError):  # another process was faster
+                            status = entry.stat(follow_symlinks=False)
+                            if not stat.S_ISREG(status.st_mode):
+                                continue
+                            if PACK_NAME.fullmatch(entry.name):
+                                yield _Kept(status.st_mtime, Path(entry.path), status.st_size)
+                            elif PART_NAME.fullmatch(entry.name) and time.time() - status.st_mtime > FRESH:
+                                Path(entry.path).unlink()
+                _remove_if_empty(folder)
+            _remove_if_empty(shelf)
 
     def _ready(self) -> bool:
-        """Whether the folder is there, is the user's own, and nobody else can write to it."""
+        """Whether the folder is there, is the user's own and our own, and nobody else can write to it."""
         if self._usable is None:
             try:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                status = self.folder.stat()
-                mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-                self._usable = mine and not (os.name == "posix" and status.st_mode & 0o022)
+                self._usable = _made(self.folder)
             except OSError:
                 self._usable = False
         return self._usable
 
 
-def _checked(data: pa.Buffer) -> pa.Buffer | None:
-    """The Arrow file in a record's bytes; None if a byte of it is not as it was written."""
-    magic, checksum, size = _HEADER.unpack_from(data)
-    body = data.slice(_START)
-    sound = magic == _MAGIC and body.size == size and zlib.crc32(body) == checksum
-    return body if sound else None
+def _made(folder: Path) -> bool:
+    """Make and mark the folder, if there is none; whether it is one of ours, and nobody else's."""
+    if not os.path.lexists(folder):
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # It gets its name when it is marked. Whoever finds one without a mark has found somebody else's.
+        new = folder.with_name(f"{folder.name}.{os.urandom(8).hex()}")
+        new.mkdir(mode=0o700)
+        (new / MARK).write_bytes(MARKED)
+        try:
+            new.rename(folder)
+        except OSError:  # another process was faster
+            (new / MARK).unlink()
+            new.rmdir()
+    status, mark = folder.lstat(), (folder / MARK).lstat()
+    mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    closed = os.name != "posix" or not status.st_mode & 0o022
+    marked = stat.S_ISREG(mark.st_mode) and (folder / MARK).read_bytes() == MARKED
+    return stat.S_ISDIR(status.st_mode) and mine and closed and marked
 
 
-def _as_file(batch: pa.RecordBatch) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
+def _plain_folders(folder: Path, name: re.Pattern[str]) -> list[Path]:
+    with os.scandir(folder) as entries:
+        return [Path(one.path) for one in entries if name.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        if time.time() - folder.lstat().st_mtime > FRESH:
+            folder.rmdir()
 
 
 def _folder() -> Path | None:
     """Where the user's cache is; None for a user without a home."""
     chosen = os.environ.get("TAMIS_CACHE_DIR")
     if chosen:
-        return Path(chosen) / "manifests"
+        try:
+            return Path(chosen).expanduser().absolute() / FOLDER
+        except RuntimeError as error:
+            next_ = "Give a folder that is there, or can be made."
+            raise _unclear("TAMIS_CACHE_DIR", chosen, "a home that nobody has", next_) from error
+    base = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        # By its specification a relative path is to be ignored.
+        return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tamis" / FOLDER
     except RuntimeError:
         return None
-    return Path(base) / "tamis" / "manifests"
 
 
 def _limit() -> int:
+    """The most bytes to keep.
+
+    >>> os.environ["TAMIS_CACHE_BYTES"] = "1.5 GiB"
+    >>> _limit() == 3 << 29
+    True
+    >>> del os.environ["TAMIS_CACHE_BYTES"]
+    """
     text = os.environ.get("TAMIS_CACHE_BYTES", "")
-    return int(text) if text.strip().isdigit() else LIMIT
+    if not text.strip():
+        return LIMIT
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        next_ = "Give bytes, or a number with KB, MB, GB, KiB, MiB or GiB, such as 2GiB; 0 keeps nothing."
+        raise _unclear("TAMIS_CACHE_BYTES", text, "no size", next_)
+    number, unit, rest = found.groups()
+    # As Spark has it, a letter alone counts in steps of 1024.
+    step = 1000 if (rest or "").lower() == "b" else 1024
+    return int(float(number) * step ** ("kmgt".index(unit.lower()) + 1)) if unit else int(float(number))
+
+
+def _unclear(setting: str, value: str, is_: str, next_: str) -> SettingError:
+    return SettingError(
+        f"the environment variable {setting} is {value!r}, which is {is_}. {next_} cache=False, or "
+        "TAMIS_CACHE=off, does without the cache.",
+        variable=setting,
+        value=value,
+    )
 
 
 def code_stamp(folder: Path = Path(__file__).parent) -> str:
-    """Which code decodes: another release or an edited file reads nothing that this one has written."""
+    """Which code decodes: another release, of tamis, Arrow or the decoder, or an edited file reads nothing of ours.
+
+    In a zip the files have no times of their own: then the archive's size and time stand in.
+    """
+    archive = getattr(getattr(sys.modules.get(__name__), "__loader__", None), "archive", None)
+    paths = [Path(archive)] if archive else sorted(folder.glob("*.py"))
     try:
-        files = [(path.name, path.stat()) for path in sorted(folder.glob("*.py"))]
+        files = [(path.name, path.stat()) for path in paths]
     except OSError:
         files = []
     stamps = "\n".join(f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in files)
-    return f"{_FORMAT} {pa.__version__} {hashlib.sha256(stamps.encode()).hexdigest()}"
+    package: Any = sys.modules.get("tamis")
+    said = (_FORMAT, getattr(package, "__version__", ""), pa.__version__, decoder.version())
+    return f"{said} {hashlib.sha256(stamps.encode()).hexdigest()}"

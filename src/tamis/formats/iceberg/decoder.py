@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from tamis.errors import MissingDependency
 
-__all__ = ["DecodeError", "decode", "patience", "renew_lock", "used"]
+__all__ = ["DecodeError", "decode", "patience", "renew_lock", "used", "version"]
 
 _NATIVE: Final = "datafusion._internal"
 _LOADING: Final = [threading.Lock()]
@@ -107,6 +107,18 @@ def _native() -> ModuleType:
     """The native module alone; through its package if it does not stand where it should."""
     with _LOADING[0]:
         return sys.modules.get(_NATIVE) or _load()
+
+
+def version() -> str:
+    """Which decoder this is: its release, and size and time of its native module; empty if it is not installed."""
+    package = find_spec("datafusion")
+    found = []
+    for folder in (package.submodule_search_locations or ()) if package is not None else ():
+        found += [path.name for path in sorted(Path(folder).parent.glob("datafusion-*.dist-info"))]
+        for path in sorted(Path(folder).glob("_internal*")):
+            status = path.stat()
+            found.append(f"{path.name} {status.st_size} {status.st_mtime_ns}")
+    return ", ".join(found)
 
 
 def _load() -> ModuleType:

@@ -19,7 +19,7 @@ from tamis.formats.iceberg.entries import Entries, Types, read_entries
 from tamis.formats.iceberg.manifest_list import DATA, Manifest
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.iceberg.reading import Fetch, in_order
-from tamis.formats.iceberg.stored import Keeper, joined, split
+from tamis.formats.iceberg.stored import Keeper, Run, joined, split
 from tamis.predicate.schema import ColumnId
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
@@ -73,7 +73,7 @@ def read_data_files(
     entry stands: manifest (its place among the given manifests) and entry (its place in that manifest). What the
     cache has is not fetched again.
     """
-    keeper = None if cache is None else Keeper(cache, metadata, wanted)
+    keeper = None if cache is None else Keeper(cache, metadata, wanted, len(manifests))
     work = partial(_data_batches, metadata, manifests, fetch, wanted, keeper)
     try:
         for batches in in_order(work, decoding_tasks(manifests, threads), threads):
@@ -123,21 +123,22 @@ def _data_batches(
     places: Sequence[int],
 ) -> list[FileBatch]:
     spec_id = manifests[places[0]].spec_id
-    known = {} if keeper is None else {place: keeper.find(manifests[place]) for place in places}
-    parts = {place: found for place, found in known.items() if found is not None}
-    missing = [place for place in places if place not in parts]
-    decoded = _decoded(metadata, manifests, fetch, wanted, missing) if missing else []
-    if keeper is None and len(decoded) <= 1:
+    if keeper is None:
+        decoded = _decoded(metadata, manifests, fetch, wanted, places)
+        return decoded if len(decoded) <= 1 else joined(spec_id, _runs(decoded, places))
+    found = keeper.find(manifests, places)
+    decoded = _decoded(metadata, manifests, fetch, wanted, found.missing) if found.missing else []
+    if found.missing:
+        keeper.keep(decoded, found)
+    if not found.runs and len(decoded) <= 1:
         return decoded
-    for batch in decoded:
-        split_up = split(batch, batch.extra["manifest"].to_numpy())
-        parts |= split_up
-        if keeper is not None:
-            for place, stored in split_up.items():
-                keeper.keep(manifests[place], stored)
-    if len(decoded) == 1 and len(missing) == len(places):
-        return decoded
-    return joined(spec_id, sorted(parts.items()))
+    batches = joined(spec_id, [*found.runs, *_runs(decoded, places)])
+    keeper.tidy(batches, places, found)
+    return batches
+
+
+def _runs(batches: Iterable[FileBatch], places: Sequence[int]) -> list[Run]:
+    return [run for batch in batches for run in split(batch, places)]
 
 
 def _decoded(
