@@ -8,6 +8,8 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tamis.errors import TamisError
 from tamis.formats.iceberg import cache as cache_module
 from tamis.formats.iceberg import stored
 from tamis.formats.iceberg.cache import FOLDER, MARK, MARKED, ManifestCache, code_stamp
@@ -277,6 +280,21 @@ def test_a_list_without_counts_reads_every_manifest_once(tmp_path: Path) -> None
     # Nothing but a manifest that has no live file.
     assert store.read(cache_in(tmp_path), [3]) == []
     assert not store.fetched
+
+
+@pytest.mark.parametrize("name", ["added_files", "existing_files", "deleted_files", "sequence_number", "content"])
+def test_a_list_that_says_something_else_of_a_manifest_is_not_answered_from_the_cache(
+    tmp_path: Path, name: str
+) -> None:
+    """Entries are checked against what the list says: what contradicts it is an error, also when it was read before."""
+    store = Store(1, added_files=1, existing_files=0, deleted_files=0)
+    store.read(cache_in(tmp_path))
+    store.read(cache_in(tmp_path))
+    assert not store.fetched
+    store.manifests = [replace(store.manifests[0], **{name: 2})]
+    with suppress(TamisError):
+        store.read(cache_in(tmp_path))
+    assert store.fetched
 
 
 @pytest.mark.parametrize(("added", "existing"), [(None, None), (0, None), (None, 0), (None, 3)])

@@ -53,7 +53,7 @@ def fetch_local(location: str) -> bytes:
     """A file of the local file system, by path or file: URI."""
     try:
         # There may be fifty thousand of them, and a Path for each takes as long as reading it.
-        with open(local_file(location), "rb", buffering=0, opener=_at_once) as file:  # noqa: PTH123 - as said
+        with open(local_file(location), "rb", buffering=0, opener=_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise unreadable(location, _NO_FILE)
             return file.read()

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -39,6 +40,11 @@ _UNDECODED: Final = b"undecoded"
 _FILES: Final = None
 """The shelf of what files are; others go by the id of their column."""
 _stamp = lru_cache(maxsize=1)(code_stamp)
+
+_said = attrgetter(
+    *("content", "sequence_number", "min_sequence_number", "snapshot_id", "added_files", "existing_files"),
+    *("deleted_files", "added_rows", "existing_rows", "first_row_id"),
+)
 
 Types = Mapping[int, pa.DataType]
 
@@ -88,7 +94,7 @@ class Keeper:
 
     def __init__(self, cache: ManifestCache, metadata: TableMetadata, wanted: Types, lookups: int) -> None:
         self._cache = cache
-        table = repr((_stamp(), metadata.uuid))
+        table = repr((_stamp(), metadata.uuid, metadata.format_version))
         keys = {_FILES: f"{table} files"} | {id_: f"{table} column {id_} {type_}" for id_, type_ in wanted.items()}
         shelves = {id_: cache.shelf(key, lookups) for id_, key in keys.items()}
         self._shelves: dict[int | None, Shelf] = {id_: one for id_, one in shelves.items() if one is not None}
@@ -215,9 +221,10 @@ class Keeper:
                     if status.st_size != length:
                         continue
                     modified, number = status.st_mtime_ns, status.st_ino
-            inherited = f"{manifest.sequence_number} {manifest.snapshot_id} {manifest.first_row_id}"
+            # Entries inherit some of what the list says, and are checked against the rest.
+            said = _said(manifest)
             digest = base.copy()
-            digest.update(f"{length} {modified} {number} {inherited} {path}".encode("utf-8", "surrogatepass"))
+            digest.update(f"{length} {modified} {number} {said} {path}".encode("utf-8", "surrogatepass"))
             found[place] = digest.digest()
         return found
 
