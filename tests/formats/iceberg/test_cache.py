@@ -19,10 +19,8 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType, Times
 
 import tamis
 from tamis.errors import TamisError
-from tamis.formats.errors import SettingError
-from tamis.formats.iceberg import cache as cache_module
 from tamis.formats.iceberg import stored
-from tamis.formats.iceberg.cache import FOLDER, LIMIT, ManifestCache
+from tamis.formats.iceberg.cache import FOLDER, ManifestCache
 from tamis.formats.iceberg.manifest_list import Manifest, read_manifest_list
 from tamis.formats.iceberg.manifests import read_data_files
 from tamis.formats.iceberg.metadata import TableMetadata
@@ -285,23 +283,6 @@ def test_the_longest_unused_go_first(folder: Path) -> None:
     assert [name for name in "abcde" if load(small, "s", name) is not None] == ["a", "d", "e"]
 
 
-def test_packs_of_many_manifests_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The heads of all are read before each plan."""
-    monkeypatch.setattr(cache_module, "MOST_PACKS", 2)
-    cache = ManifestCache(folder / FOLDER)
-    for place in range(4):
-        shelf = cache.shelf("s", 1)
-        assert shelf is not None
-        cache.save(shelf, [digest(f"a{place}"), digest(f"b{place}")], [1, 1], numbers(place, place))
-        save(cache, "s", f"c{place}", numbers(place))
-        for path in set(records(folder)):
-            if path.stat().st_mtime > 2_000_000:
-                os.utime(path, (1_000_000 + place, 1_000_000 + place))
-    cache.trim()
-    assert [load(cache, "s", f"a{place}") for place in range(4)] == [None, None, 2, 3]
-    assert [load(cache, "s", f"c{place}") for place in range(4)] == [0, 1, 2, 3]
-
-
 def test_what_does_not_fit_is_not_written(folder: Path) -> None:
     """A table larger than the limit would push out everything, itself included."""
     cache = ManifestCache(folder / FOLDER, limit=100)
@@ -386,47 +367,6 @@ def test_several_processes_share_a_cache(table: Table, folder: Path) -> None:
     opened = tamis.open(table.metadata_location, cache=False)
     assert said == {str([opened.plan(where).stats.kept for where in PREDICATES[:3]])}
     assert not list(folder.rglob("*.part"))
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("", LIMIT), (" 1000 ", 1000), ("2GiB", 2 << 30), ("1.5 kb", 1500), ("3m", 3 << 20), ("7B", 7), ("1e3", None)]
-    + [(text, None) for text in ("two gigabytes", "-1", "2 GiBs", "nan", "1,000", "٣")],
-)
-def test_a_limit_is_a_size_or_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, size: int | None
-) -> None:
-    """A limit that is not understood would fill a disk that the user thought protected."""
-    monkeypatch.setenv("TAMIS_CACHE_BYTES", text)
-    if size is None:
-        with pytest.raises(SettingError, match="TAMIS_CACHE_BYTES") as caught:
-            ManifestCache.chosen()
-        assert (caught.value.variable, caught.value.value) == ("TAMIS_CACHE_BYTES", text)
-        assert ManifestCache.chosen(wanted=False) is None
-        return
-    chosen = ManifestCache.chosen()
-    assert chosen is not None
-    assert (chosen.limit, chosen.folder) == (size, folder / FOLDER)
-
-
-def test_a_switch_that_is_neither_on_nor_off_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever writes TAMIS_CACHE=disabled wants no values of rows on the disk."""
-    monkeypatch.setenv("TAMIS_CACHE", "disabled")
-    with pytest.raises(SettingError, match=r"TAMIS_CACHE is 'disabled'.* on or off"):
-        ManifestCache.chosen()
-    assert not folder.exists()
-
-
-def test_a_home_is_found_and_a_strange_one_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder named ~ in the current one is what nobody meant."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("TAMIS_CACHE_DIR", "~/mine")
-    chosen = ManifestCache.chosen(wanted=True)
-    assert chosen is not None
-    assert chosen.folder == tmp_path / "mine" / FOLDER
-    monkeypatch.setenv("TAMIS_CACHE_DIR", "~no-such-user/mine")
-    with pytest.raises(SettingError, match="TAMIS_CACHE_DIR"):
-        ManifestCache.chosen(wanted=True)
 
 
 def test_a_manifest_cut_off_between_blocks_is_named() -> None:

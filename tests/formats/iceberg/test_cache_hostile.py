@@ -8,8 +8,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamis.errors import TamisError
 from tamis.formats.iceberg import cache as cache_module
-from tamis.formats.iceberg import stored
 from tamis.formats.iceberg.cache import FOLDER, MARK, MARKED, ManifestCache, code_stamp
 from tamis.formats.iceberg.manifest_list import Manifest
-from tamis.formats.iceberg.manifests import live_manifests, read_data_files
+from tamis.formats.iceberg.manifests import read_data_files
 from tests.formats.iceberg.making import avro_bytes, entry, entry_schema, parsed, table_document
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +35,7 @@ class Store:
         self.manifests: list[Manifest] = []
         for place in range(count):
             rows = range(1 + place % 3)
-            self.add([entry(f"{place}-{row}.parquet", **_bounds(place + row)) for row in rows], **listed)
+            self.add([entry(f"{place}-{row}.parquet", **bounds(place + row)) for row in rows], **listed)
 
     def add(self, entries: list[dict[str, Any]], *, version: int = 2, **listed: int | None) -> None:
         """One more manifest, at the list's end."""
@@ -66,7 +62,8 @@ class Store:
         return found
 
 
-def _bounds(number: int) -> dict[str, Any]:
+def bounds(number: int) -> dict[str, Any]:
+    """Statistics of a file."""
     bound = {1: number.to_bytes(8, "little"), 2: f"n{number}".encode()}
     return {"lower_bounds": bound, "upper_bounds": bound, "null_value_counts": {1: number % 2, 2: 0}}
 
@@ -237,108 +234,6 @@ def test_whatever_has_happened_to_it_the_files_are_the_same(tmp_path: Path, data
     for _ in range(3):
         assert store.read(cache_in(tmp_path)) == plain
     # It has healed: nothing was fetched the last time.
-    assert not store.fetched
-
-
-@pytest.mark.parametrize("have", [[0], [2], [5], [1, 2], [0, 5], [1, 3, 5], [0, 1, 2, 3, 4]])
-def test_partial_hits_within_one_task_keep_every_file_and_its_place(tmp_path: Path, have: list[int]) -> None:
-    """What was decoded now stands between what was kept: each file once, in the list's order, under its manifest."""
-    store = Store(6)
-    plain = store.read(None)
-    store.read(cache_in(tmp_path), have)
-    assert store.read(cache_in(tmp_path)) == plain
-    assert store.fetched == [f"s3://b/m{place}.avro" for place in range(6) if place not in have]
-    assert store.read(cache_in(tmp_path)) == plain
-    assert not store.fetched
-
-
-def test_partial_hits_of_two_layouts_keep_the_order(tmp_path: Path) -> None:
-    """Manifests of other writers stand between those that were kept."""
-    store = Store(0)
-    for place in range(8):
-        store.add([entry(f"{place}.parquet", **_bounds(place))], version=1 + place // 2 % 2)
-    plain = store.read(None)
-    assert [row[0] for row in plain] == [f"{place}.parquet" for place in range(8)]
-    store.read(cache_in(tmp_path), [1, 4, 6])
-    assert store.read(cache_in(tmp_path)) == plain
-    assert store.read(cache_in(tmp_path)) == plain
-    assert not store.fetched
-
-
-def test_a_list_without_counts_reads_every_manifest_once(tmp_path: Path) -> None:
-    """An old writer does not say how many files a manifest has: it may have live ones, or none at all."""
-    store = Store(3, added_files=None, existing_files=None)
-    store.add([entry("gone.parquet", status=2), entry("gone, too.parquet", status=2)])
-    store.add([entry("gone.parquet", status=2), entry("there.parquet", **_bounds(1))])
-    assert live_manifests(store.manifests) == store.manifests
-    plain = store.read(None)
-    assert [row[0] for row in plain][-2:] == ["2-2.parquet", "there.parquet"]
-    assert store.read(cache_in(tmp_path)) == plain
-    assert len(store.fetched) == 5
-    assert store.read(cache_in(tmp_path)) == plain
-    assert not store.fetched
-    # Nothing but a manifest that has no live file.
-    assert store.read(cache_in(tmp_path), [3]) == []
-    assert not store.fetched
-
-
-@pytest.mark.parametrize("name", ["added_files", "existing_files", "deleted_files", "sequence_number", "content"])
-def test_a_list_that_says_something_else_of_a_manifest_is_not_answered_from_the_cache(
-    tmp_path: Path, name: str
-) -> None:
-    """Entries are checked against what the list says: what contradicts it is an error, also when it was read before."""
-    store = Store(1, added_files=1, existing_files=0, deleted_files=0)
-    store.read(cache_in(tmp_path))
-    store.read(cache_in(tmp_path))
-    assert not store.fetched
-    store.manifests = [replace(store.manifests[0], **{name: 2})]
-    with suppress(TamisError):
-        store.read(cache_in(tmp_path))
-    assert store.fetched
-
-
-@pytest.mark.parametrize(("added", "existing"), [(None, None), (0, None), (None, 0), (None, 3)])
-def test_a_manifest_with_one_count_missing_may_have_files(added: int | None, existing: int | None) -> None:
-    """Zero added says nothing of those that were carried over."""
-    manifest = Manifest("m", 1, 0, 0, added_files=added, existing_files=existing)
-    assert live_manifests([manifest]) == [manifest]
-
-
-def test_many_small_packs_become_a_few(tmp_path: Path) -> None:
-    """A plan after each commit leaves a pack each; fifty thousand of them would take longer than the manifests."""
-    store = Store(40)
-    plain = store.read(None)
-    for place in range(40):
-        store.read(cache_in(tmp_path), [place])
-    assert len(packs(tmp_path)) == 40 * 3
-    assert store.read(cache_in(tmp_path)) == plain
-    assert len(packs(tmp_path)) == 3
-    assert store.read(cache_in(tmp_path)) == plain
-    assert not store.fetched
-
-
-def test_packs_that_also_have_other_manifests_stay(tmp_path: Path) -> None:
-    """What a plan did not ask for is not lost when it tidies up."""
-    store = Store(40)
-    for place in range(0, 40, 2):
-        store.read(cache_in(tmp_path), [place, place + 1])
-    store.read(cache_in(tmp_path), range(39))
-    store.read(cache_in(tmp_path))
-    assert not store.fetched
-
-
-def test_large_manifests_have_packs_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever wants one of them need not read the others."""
-    monkeypatch.setattr(stored, "PACK_BYTES", 600)
-    store = Store(0)
-    for place, size in enumerate([1, 1, 30, 1, 40, 50, 1, 1]):
-        store.add([entry(f"{place}-{row}.parquet", **_bounds(row)) for row in range(size)])
-    plain = store.read(None)
-    store.read(cache_in(tmp_path))
-    shelf = packs(tmp_path)[0].parents[1]
-    assert len(list((shelf / "one").iterdir())) >= 4
-    assert list((shelf / "many").iterdir())
-    assert store.read(cache_in(tmp_path)) == plain
     assert not store.fetched
 
 
