@@ -68,7 +68,7 @@ def test_tuple_with_an_ordinary_value_does_not_fit_a_file_of_nan_alone() -> None
 
 def test_nan_of_a_tuple_must_meet_its_own_other_half() -> None:
     found = pairs((NAN, 7), (2.0, 1))
-    files = [(None, None, 5), (0.0, 9.0, 5), (4.0, 9.0, 1)] * 2
+    files = [(None, None, 5), (3.0, 9.0, 4), (4.0, 9.0, 1)] * 2
     assert kept(found, floats(*files, b=[7, 7, 7, 1, 1, 1])) == [0, 1, 2]
     assert kept(found, floats((2.0, 2.0, 1), (2.0, 2.0, 1), b=[1, 7])) == [0, 1]
 

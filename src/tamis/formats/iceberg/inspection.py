@@ -289,7 +289,7 @@ def _history(metadata: TableMetadata) -> tuple[SnapshotInspection, ...]:
 
 def _counted(summary: Mapping[str, str] | None, name: str) -> int | None:
     """A count of a snapshot's summary; a writer may leave it out, or put anything there."""
-    found = (summary or {}).get(name, "")
+    found = str((summary or {}).get(name, ""))
     return int(found) if found.isascii() and found.isdigit() and len(found) < LONGEST_COUNT else None
 
 
