@@ -73,7 +73,7 @@ def read_data_files(
     entry stands: manifest (its place among the given manifests) and entry (its place in that manifest). What the
     cache has is not fetched again.
     """
-    keeper = None if cache is None else Keeper(cache, metadata, wanted, len(manifests))
+    keeper = None if cache is None else Keeper(cache, metadata, wanted, manifests)
     work = partial(_data_batches, metadata, manifests, fetch, wanted, keeper)
     try:
         for batches in in_order(work, decoding_tasks(manifests, threads), threads):
@@ -126,7 +126,7 @@ def _data_batches(
     if keeper is None:
         decoded = _decoded(metadata, manifests, fetch, wanted, places)
         return decoded if len(decoded) <= 1 else joined(spec_id, _runs(decoded, places))
-    found = keeper.find(manifests, places)
+    found = keeper.find(places)
     decoded = _decoded(metadata, manifests, fetch, wanted, found.missing) if found.missing else []
     if found.missing:
         keeper.keep(decoded, found)

@@ -92,20 +92,24 @@ class Found:
 class Keeper:
     """A cache, as one plan over manifests of one table uses it. Threads share it."""
 
-    def __init__(self, cache: ManifestCache, metadata: TableMetadata, wanted: Types, lookups: int) -> None:
+    def __init__(
+        self, cache: ManifestCache, metadata: TableMetadata, wanted: Types, manifests: Sequence[Manifest]
+    ) -> None:
         self._cache = cache
         table = repr((_stamp(), metadata.uuid, metadata.format_version))
         keys = {_FILES: f"{table} files"} | {id_: f"{table} column {id_} {type_}" for id_, type_ in wanted.items()}
-        shelves = {id_: cache.shelf(key, lookups) for id_, key in keys.items()}
+        shelves = {id_: cache.shelf(key, len(manifests)) for id_, key in keys.items()}
         self._shelves: dict[int | None, Shelf] = {id_: one for id_, one in shelves.items() if one is not None}
         self._usable = len(self._shelves) == len(keys)
         self._layouts = {
             layout.spec.spec_id: hashlib.blake2b(_layout_text(layout), digest_size=32) for layout in metadata.specs
         }
+        # At once, before threads share the work: each file that is asked for its time has them take turns.
+        self._digests = self._all_digests(manifests) if self._usable else [None] * len(manifests)
 
-    def find(self, manifests: Sequence[Manifest], places: Sequence[int]) -> Found:
+    def find(self, places: Sequence[int]) -> Found:
         """The files of these manifests with statistics of every wanted column, of each manifest all or nothing."""
-        digests = self._digests(manifests, places)
+        digests = {place: self._digests[place] for place in places}
         if not self._usable or any(shelf.empty for shelf in self._shelves.values()):
             return Found((), tuple(places), digests, {})
         located = [self._located(digests[place]) for place in places]
@@ -198,14 +202,13 @@ class Keeper:
             return None
         return Stored(parts.pop(_FILES), {id_: part for id_, part in parts.items() if id_ is not None})
 
-    def _digests(self, manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, bytes | None]:
-        """All that decoded files depend on, by place; None if a manifest's length is unknown or is not the file's.
+    def _all_digests(self, manifests: Sequence[Manifest]) -> list[bytes | None]:
+        """All that decoded files depend on; None if a manifest's length is unknown or is not the file's.
 
         This is done for every manifest of every plan, so that a microsecond counts.
         """
-        found: dict[int, bytes | None] = dict.fromkeys(places)
-        for place in places if self._usable else ():
-            manifest = manifests[place]
+        found: list[bytes | None] = [None] * len(manifests)
+        for place, manifest in enumerate(manifests):
             path, length = manifest.path, manifest.length
             base = self._layouts.get(manifest.spec_id)
             if length is None or base is None:
