@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis.errors import BindError
 from tamis.spark.errors import UnreadableColumnError
 from tests.engines.conftest import Warehouse
 from tests.engines.reading import Java, bag, connector, delete_rows, java_table, make, same, tamis_rows
@@ -267,6 +268,40 @@ def test_partition_values_that_files_may_lack_keep_their_types(warehouse: Wareho
         assert same(warehouse, "constants", "n = timestamp_ntz'2020-03-08 02:30:00' and id % 2 >= 0 and rr < 2") == 2
         ours = tamis_rows(warehouse, "constants", columns=[], metadata_columns=["_partition"])
         assert bag(ours) == bag(connector(warehouse, "constants", columns=["_partition"]))
+
+
+def test_columns_that_are_named_as_ours_are_no_others(warehouse: Warehouse) -> None:
+    """What reading adds meanwhile has names that no column has: deletes of both kinds, look-ups, metadata columns."""
+    names = ["_tamis_file", "_TAMIS_uri", "_tamis_number", "_tamis_position", "_tamis_sequence", "_tamis_scope_0"]
+    names += ["_tamis_data", "_tamis_delete", "_tamis_value_0", "_tamis_column_1", "_tamis_field_2"]
+    columns = ", ".join(f"{name} int" for name in names)
+    values = ", ".join("id" for _ in names)
+    make(
+        warehouse,
+        "ours",
+        f"id int, {columns}, p int, st struct<_tamis_field_1: int, _tamis_absent_2: int>",
+        f"insert into {{t}} select id, {values}, id % 3, named_struct('a', id, 'b', id) from {NUMBERS.format(0, 12)}",
+        "delete from {t} where id = 5",
+        "alter table {t} rename column _tamis_field_2 to other",
+        "alter table {t} drop partition field p",
+        partition="p",
+    )
+    delete_rows(warehouse, "ours", [{"_tamis_number": 7}])
+    assert same(warehouse, "ours") == 10
+    assert same(warehouse, "ours", "_tamis_file > 3 and _tamis_data <> 8 and p < 2 and st._tamis_field_1 > 0") == 4
+    metadata = ["_file", "_pos", "_spec_id", "_partition"]
+    found = tamis_rows(warehouse, "ours", columns=["_tamis_file", "p"], metadata_columns=metadata)
+    assert bag(found) == bag(connector(warehouse, "ours", columns=["_tamis_file", "p", *metadata]))
+
+
+def test_a_column_with_the_name_of_a_metadata_column_is_read_as_a_column(warehouse: Warehouse) -> None:
+    java = Java(warehouse.spark)
+    number = java.types.IntegerType.get()
+    java_table(warehouse, "hides", [java.field(1, "id", number), java.field(2, "_pos", number)])
+    plan = tamis.open(warehouse.path("hides")).plan()
+    assert plan.read(warehouse.spark).columns == ["id", "_pos"]
+    with pytest.raises(BindError, match="has a column '_pos' of its own"):
+        plan.read(warehouse.spark, columns=["id"], metadata_columns=["_pos"])
 
 
 # -- defaults ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ which rows are deleted. That is all that a reader asks: a new format reads on Sp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -19,6 +19,7 @@ __all__ = [
     "DeleteGroup",
     "EqualityDeletes",
     "FileGroup",
+    "OwnNames",
     "PositionDeletes",
     "ReadField",
     "Scan",
@@ -31,6 +32,29 @@ Numbers = npt.NDArray[np.int64]
 """Files by their place in Scan.files."""
 FileFormat = Literal["parquet", "orc", "avro"]
 Calendar = Literal["known", "taken for julian", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNames:
+    """Names for what a reader adds to the table's columns: none of them is a column's, in any case."""
+
+    prefix: str = "_tamis_"
+
+    @classmethod
+    def beside(cls, names: Iterable[str]) -> OwnNames:
+        """Names that are none of these.
+
+        >>> OwnNames.beside(["id", "_TAMIS_file"])("file")
+        '__tamis_file'
+        """
+        prefix, taken = "_tamis_", [name.casefold() for name in names]
+        while any(name.startswith(prefix) for name in taken):
+            prefix = f"_{prefix}"
+        return cls(prefix)
+
+    def __call__(self, name: str) -> str:
+        """The name, as it is used."""
+        return self.prefix + name
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,5 +181,7 @@ class Scan:
     positions: PositionDeletes | None = None
     vectors: Vectors | None = None
     equality: tuple[EqualityDeletes, ...] = ()
+    own: OwnNames = field(default_factory=OwnNames)
+    """Names that no column of the table has, nor had."""
     unknown_sizes: Callable[[], frozenset[str]] = frozenset
     """Asks storage whether data and delete files are those that the metadata describes; those that it cannot ask."""

@@ -48,8 +48,8 @@ from tamis.spark.zones import check_zone
 
 __all__ = ["read_plan"]
 
-FILE: Final = "_tamis_file"
-_URI: Final = "_tamis_uri"
+FILE: Final = "file"
+_URI: Final = "uri"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def read_plan(
     prepared(spark)
     scan = source.scan(plan)
     chosen = _chosen(scan, columns)
-    _check_metadata_columns(metadata_columns)
+    _check_metadata_columns(metadata_columns, scan)
     needed = _needed(scan, chosen, plan, spark)
     named = {column.path[0] for column in plan.sieve.predicate.columns}
     compared = {path[0] for part in scan.equality for path in part.columns}
@@ -109,8 +109,8 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
         fields = [with_known_calendar(field, group.ordinary) for field in _in_orc(reading, group, fields)]
     fields, constants = _settled(reading, group, fields)
     in_files = [field for field in fields if _in_files(field, group)]
-    read, places = shared(in_files)
-    names = read_names(read)
+    read, places = shared(in_files, scan.own)
+    names = read_names(read, scan.own)
     found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
     veil = Veil(group.file_format, group.ordinary, reading.safe)
     if not reading.unknown.isdisjoint(paths):
@@ -246,7 +246,7 @@ def _lookup(reading: _Reading, group: FileGroup) -> dict[str, pa.Array]:
     if "_partition" in found and not found["_partition"].type.num_fields:
         del found["_partition"]  # an unpartitioned table: the same empty struct everywhere
     if group.positions:
-        found[deletes.NUMBER] = taken
+        found[scan.own(deletes.NUMBER)] = taken
     if group.equality:
         found |= deletes.equality_lookup(scan, group.numbers)
     return found
@@ -257,7 +257,7 @@ def _hidden_columns(
 ) -> list[Column]:
     hidden = []
     if looked_up and keys is not None:
-        hidden.append(keys.file.alias(FILE))
+        hidden.append(keys.file.alias(reading.scan.own(FILE)))
     asked = "_pos" in reading.metadata_columns
     if asked or group.positions:
         if group.file_format != "parquet":
@@ -268,7 +268,7 @@ def _hidden_columns(
                 path=shown(found.paths[0]),
                 reason="no row positions",
             )
-        hidden.append(found.position.alias(deletes.POSITION))
+        hidden.append(found.position.alias(reading.scan.own(deletes.POSITION)))
     if asked:
         hidden.append(found.position.alias("_pos"))
     if "_partition" in reading.metadata_columns and "_partition" not in looked_up:
@@ -278,12 +278,13 @@ def _hidden_columns(
 
 def _with_lookup(reading: _Reading, keys: Keys, frame: DataFrame, looked_up: Mapping[str, pa.Array]) -> DataFrame:
     """The rows, with what they have to know of their file. A file that is not found fails: its rows are not lost."""
-    columns = {_URI: pa.array(keys.values, pa.string()), **looked_up}
+    file, uri = reading.scan.own(FILE), reading.scan.own(_URI)
+    columns = {uri: pa.array(keys.values, pa.string()), **looked_up}
     files = deletes.small_frame(reading.spark, pa.table(columns))
-    joined = frame.join(f.broadcast(files), f.col(FILE) == f.col(_URI), "left")
-    unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), f.col(FILE)))
-    known = {name: f.when(f.col(_URI).isNull(), unknown).otherwise(f.col(quoted(name))) for name in looked_up}
-    return joined.withColumns(known).drop(FILE, _URI)
+    joined = frame.join(f.broadcast(files), f.col(file) == f.col(uri), "left")
+    unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), f.col(file)))
+    known = {name: f.when(f.col(uri).isNull(), unknown).otherwise(f.col(quoted(name))) for name in looked_up}
+    return joined.withColumns(known).drop(file, uri)
 
 
 def _chosen(scan: Scan, columns: Sequence[str] | None) -> tuple[str, ...]:
@@ -331,11 +332,19 @@ def _filters(scan: Scan) -> bool:
     return not all(group.holds for group in scan.groups)
 
 
-def _check_metadata_columns(names: Sequence[str]) -> None:
+def _check_metadata_columns(names: Sequence[str], scan: Scan) -> None:
+    own = {field.name.lower() for field in scan.fields}
     for name in names:
         if name not in METADATA_COLUMNS:
             known = ", ".join(METADATA_COLUMNS)
             raise BindError(f"there is no metadata column {name!r}; there are {known}.", column=name, known=known)
+        if name in own:
+            raise BindError(
+                f"the table has a column {name!r} of its own, which hides the metadata column of that name. "
+                "Name it in columns to read it.",
+                column=name,
+                known=METADATA_COLUMNS,
+            )
 
 
 def _empty(reading: _Reading) -> DataFrame:

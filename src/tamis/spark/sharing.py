@@ -15,18 +15,18 @@ from pyarrow import types as pt
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from tamis.formats.scan import ReadField
+from tamis.formats.scan import OwnNames, ReadField
 from tamis.spark.types import read_name, rebuilt
 
 __all__ = ["read_names", "shared", "taken"]
 
-OTHER_NAME: Final = "_tamis_column_{}"
+OTHER_NAME: Final = "column_{}"
 """What no file calls a column, by its id."""
-ADDED: Final = "_tamis_field_{}"
+ADDED: Final = "field_{}"
 """The name of a field that is read beside the ones that the table has, by its id."""
 
 
-def read_names(fields: Sequence[ReadField]) -> list[str]:
+def read_names(fields: Sequence[ReadField], own: OwnNames) -> list[str]:
     """Names to read by: the columns' own, by which Spark then pushes filters down, where that cannot go wrong.
 
     Columns are found by id, so that one whose name had two meanings, or differs from another in case alone, can have
@@ -35,7 +35,7 @@ def read_names(fields: Sequence[ReadField]) -> list[str]:
     seen: set[str] = set()
     names = []
     for field in fields:
-        name = field.name if field.own_name or field.id is None else OTHER_NAME.format(field.id)
+        name = field.name if field.own_name or field.id is None else own(OTHER_NAME.format(field.id))
         while name.lower() in seen:
             name = f"{name}_{field.id}"
         seen.add(name.lower())
@@ -43,16 +43,16 @@ def read_names(fields: Sequence[ReadField]) -> list[str]:
     return names
 
 
-def shared(fields: Sequence[ReadField]) -> tuple[list[ReadField], list[int]]:
+def shared(fields: Sequence[ReadField], own: OwnNames) -> tuple[list[ReadField], list[int]]:
     """What to read for these fields, each column of a file once; and for each of the fields which of these it is."""
     found: dict[object, int] = {}
     read: list[ReadField] = []
     places = []
     for field in fields:
         key = _key(field)
-        safe = field if field.own_name or field.id is None else _renamed(field)
+        safe = field if field.own_name or field.id is None else _renamed(field, own)
         if key in found:
-            read[found[key]] = _joined(read[found[key]], safe)
+            read[found[key]] = _joined(read[found[key]], safe, own)
         else:
             found[key] = len(read)
             read.append(safe)
@@ -60,11 +60,11 @@ def shared(fields: Sequence[ReadField]) -> tuple[list[ReadField], list[int]]:
     return read, places
 
 
-def _renamed(field: ReadField) -> ReadField:
+def _renamed(field: ReadField, own: OwnNames) -> ReadField:
     """A column with names inside that no file has: Spark takes the type of a field by name, whatever its id is."""
-    inside = [_renamed(child) for child in field.children]
+    inside = [_renamed(child, own) for child in field.children]
     if pt.is_struct(field.type):
-        inside = [replace(child, name=ADDED.format(child.id)) for child in inside]
+        inside = [replace(child, name=own(ADDED.format(child.id))) for child in inside]
     return replace(field, children=tuple(inside))
 
 
@@ -91,13 +91,13 @@ def _key(field: ReadField) -> object:
     return field.id if field.id is not None else (field.written_as or "", field.name if not field.written_as else "")
 
 
-def _joined(a: ReadField, b: ReadField) -> ReadField:
+def _joined(a: ReadField, b: ReadField, own: OwnNames) -> ReadField:
     """A struct with the fields of both, of which one is not all of the column."""
     children = {_key(one): one for one in a.children}
     for one in b.children:
         key = _key(one)
         if key in children:
-            children[key] = _joined(children[key], one)
+            children[key] = _joined(children[key], one, own)
         else:
-            children[key] = one if one.id is None else replace(one, name=ADDED.format(one.id))
+            children[key] = one if one.id is None else replace(one, name=own(ADDED.format(one.id)))
     return replace(a, children=tuple(children.values()), own_path=False)

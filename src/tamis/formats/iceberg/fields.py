@@ -13,9 +13,9 @@ from pyarrow import types as pt
 from tamis.formats.errors import UnreadableMetadataError
 from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.types import Field, TableSchema
-from tamis.formats.scan import ReadField
+from tamis.formats.scan import OwnNames, ReadField
 
-__all__ = ["read_field", "read_fields"]
+__all__ = ["own_names", "read_field", "read_fields"]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """Names that writers put into files as they are; of others they replace characters."""
@@ -42,6 +42,11 @@ def read_fields(schema: TableSchema, history: Sequence[TableSchema]) -> tuple[Re
         )
         for field in schema.fields
     )
+
+
+def own_names(history: Iterable[TableSchema], more: Iterable[str] = ()) -> OwnNames:
+    """Names that no field of these schemas has, and that are none of more."""
+    return OwnNames.beside((*(field.name for one in history for _, field in _walk(one.fields, ())), *more))
 
 
 def _walk(fields: Iterable[Field], parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:

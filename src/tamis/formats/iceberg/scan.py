@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy import typing as npt
 
 from tamis.formats.errors import unreadable
-from tamis.formats.iceberg.fields import read_field, read_fields
+from tamis.formats.iceberg.fields import own_names, read_field, read_fields
 from tamis.formats.iceberg.manifest_list import DELETES, read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests
 from tamis.formats.iceberg.ordinary import Ordinary, ordinary_columns
@@ -59,7 +59,9 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     if deletes is not None:
         sized = pa.concat_tables([sized, deletes.files])
     sizes = partial(unknown_sizes, sized, partial(size_of, table.fetch), _is_local)
-    scan = Scan(fields, files, tuple(groups), hidden, constants, unknown_sizes=sizes)
+    scan = Scan(
+        fields, files, tuple(groups), hidden, constants, own=own_names(table.metadata.schemas), unknown_sizes=sizes
+    )
     if deletes is None:
         return scan
     return replace(scan, positions=deletes.positions, vectors=deletes.vectors, equality=deletes.equality)

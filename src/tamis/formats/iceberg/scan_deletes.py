@@ -13,7 +13,7 @@ from numpy import typing as npt
 
 from tamis.formats.errors import UnreadableMetadataError, shown
 from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex, Scoped
-from tamis.formats.iceberg.fields import read_field
+from tamis.formats.iceberg.fields import own_names, read_field
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.iceberg.vectors import decode_vector
 from tamis.formats.iceberg.written import file_format, written_fields
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScanDeletes", "deletes_of"]
 
-HIDDEN: Final = "_tamis_deleted_by_{}"
+HIDDEN: Final = "deleted_by_{}"
 """The name of a column that the table has no more and its deletes still name, by the field's id."""
 
 Numbers = npt.NDArray[np.int64]
@@ -250,7 +250,7 @@ def _located(table: IcebergTable, field_id: int, files: pa.Table) -> _Located:
         path, ids = tuple(one.name for one in fields), tuple(one.id for one in fields)
         if schema is table.selection.schema:
             return _Located(path, ids, written)
-        hidden = replace(written, name=HIDDEN.format(field_id))
+        hidden = replace(written, name=own_names(table.metadata.schemas)(HIDDEN.format(field_id)))
         return _Located((hidden.name, *path[1:]), ids, written, hidden)
     raise _unusable(files["path"][0].as_py(), f"deletes by field {field_id}, which no schema of the table has")
 

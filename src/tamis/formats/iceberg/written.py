@@ -18,14 +18,14 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.formats.errors import UnsupportedFormatError, shown, unreachable, unreadable
+from tamis.formats.errors import UnreadableMetadataError, UnsupportedFormatError, shown, unreachable, unreadable
 from tamis.formats.iceberg.catalogs import FileIOFetch
 from tamis.formats.iceberg.fields import read_field
 from tamis.formats.iceberg.locate import local_path
 from tamis.formats.iceberg.reading import Fetch, in_order, local_file
 from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, read_shape
 from tamis.formats.iceberg.types import Field
-from tamis.formats.scan import Calendar, FileFormat, ReadField
+from tamis.formats.scan import Calendar, FileFormat, OwnNames, ReadField
 from tamis.formats.sizes import local_size
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ __all__ = ["BY_ID", "Way", "Written", "file_format", "has_column", "size_of", "w
 
 THREADS: Final = 16
 """Files that are asked at a time: each answer is one or two small requests."""
-ABSENT: Final = "_tamis_absent_{}"
+ABSENT: Final = "absent_{}"
 """A nested field that a file does not have, by a name that no file has."""
 
 
@@ -63,8 +63,8 @@ class Written:
 def written_fields(metadata: TableMetadata, fetch: Fetch, files: pa.Table, fields: Sequence[Field]) -> Written:
     """How each of these files (their path and file_format) has the fields."""
     formats = files["file_format"].to_pylist()
-    mapping = metadata.name_mapping
-    asked = [place for place, one in enumerate(formats) if one != "parquet" or mapping is not None]
+    may_lack_ids = metadata.name_mapping is not None or _lack_ids(fetch, files, formats)
+    asked = [place for place, one in enumerate(formats) if one != "parquet" or may_lack_ids]
     kinds = np.zeros(len(files), np.int64)
     if not asked:
         return Written(kinds, (BY_ID,))
@@ -84,20 +84,39 @@ def written_fields(metadata: TableMetadata, fetch: Fetch, files: pa.Table, field
     return Written(kinds, tuple(ways))
 
 
+def _lack_ids(fetch: Fetch, files: pa.Table, formats: Sequence[str]) -> bool:
+    """Whether the first or the last Parquet file carries no field ids, of a table without a name mapping.
+
+    Files without ids are of a table that was made around them, and stand together: asking two tells nearly always,
+    and asking all would cost every table a request or two a file. Of one that is not found so, Spark's reader says
+    that it has no ids.
+    """
+    places = [place for place, one in enumerate(formats) if one == "parquet"]
+    for place in {places[0], places[-1]} if places else set():
+        path = files["path"][place].as_py()
+        try:
+            with _opened(fetch, path) as stream:
+                if not read_shape(stream, path, "parquet").has_ids:
+                    return True
+        except UnreadableMetadataError:
+            continue  # Spark says it better: missing, or damaged
+    return False
+
+
 def has_column(
     metadata: TableMetadata, fetch: Fetch, path: str, file_format: FileFormat, field_id: int | None
 ) -> bool:
     """Whether a file has the column of that id, as the file itself says."""
     with _opened(fetch, path) as stream:
         shape = read_shape(stream, path, file_format)
-    return any(one.id == field_id for one in _with_ids(metadata, shape, path).children)
+    return any(one.id == field_id for one in _with_ids(metadata, file_format, shape, path).children)
 
 
 def _way(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field], path: str) -> Way:
     had_ids = shape.has_ids
     if had_ids and file_format == "parquet":
         return BY_ID
-    shape = _with_ids(metadata, shape, path)
+    shape = _with_ids(metadata, file_format, shape, path)
     zoned = next((one for one in shape.walk() if one.zoned), None) if file_format == "orc" else None
     if zoned is not None:
         raise UnsupportedFormatError(
@@ -122,10 +141,17 @@ def _dated(field: ReadField, calendar: Calendar) -> ReadField:
     return replace(field, children=inside) if inside else field
 
 
-def _with_ids(metadata: TableMetadata, shape: Shape, path: str) -> Shape:
-    """The shape, with ids by the table's name mapping if the file carries none."""
+def _with_ids(metadata: TableMetadata, file_format: FileFormat, shape: Shape, path: str) -> Shape:
+    """The shape, with ids by the table's name mapping if the file carries none.
+
+    Without a mapping the columns of a Parquet file are counted from 1, as Iceberg's own readers do. What is inside a
+    column has no id then, so that nested columns are refused.
+    """
     if shape.has_ids:
         return shape
+    if metadata.name_mapping is None and file_format == "parquet" and not any(one.children for one in shape.children):
+        counted = (replace(one, id=place) for place, one in enumerate(shape.children, start=1))
+        return replace(shape, children=tuple(counted))
     if metadata.name_mapping is None:
         raise UnsupportedFormatError(
             f"{shown(path)} carries no field ids, and the table has no name mapping: which column is which cannot be "
@@ -149,8 +175,9 @@ def _inside(field: ReadField, shape: Shape | None) -> tuple[ReadField, ...]:
     inner = () if shape is None else shape.children
     if pt.is_struct(field.type):
         found = [_found(child, inner) for child in field.children]
+        own = OwnNames.beside(one.name for one in inner)
         return tuple(
-            one if one.written_as is not None else replace(one, written_as=ABSENT.format(child.id))
+            one if one.written_as is not None else replace(one, written_as=own(ABSENT.format(child.id)))
             for one, child in zip(found, field.children, strict=True)
         )
     # The element of a list, the key and the value of a map stand where they stand.
