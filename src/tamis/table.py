@@ -25,6 +25,7 @@ from tamis.arguments import (
     kind,
     moment_ms,
 )
+from tamis.errors import ExecutorError
 from tamis.explain.brief import page_part, plan_line
 from tamis.formats import At, FormatTable, TableFormat, open_table
 from tamis.formats.iceberg.inspection import Inspection
@@ -220,8 +221,6 @@ class Table:
     ) -> ScanPlan:
         if spark is None:
             if executors == "always":
-                from tamis.spark.errors import ExecutorError
-
                 raise ExecutorError(
                     "cannot plan on executors without a session: give spark=..., or leave executors='always' out.",
                     needs="a SparkSession",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tamis
-from tamis.formats.errors import NoSuchTableError
+from tamis.errors import NoSuchTableError
 from tests.engines.conftest import CATALOG, Warehouse
 from tests.engines.servers import Unavailable, postgres, rest_server
 from tests.engines.tables import execute

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tamis
-from tamis.formats.errors import UnsupportedFormatError
-from tamis.spark.errors import UnreadableColumnError, UnreadableFileError
+from tamis.errors import UnreadableColumnError, UnreadableFileError, UnsupportedFormatError
 from tests.engines.conftest import Warehouse
 from tests.engines.reading import delete_rows
 from tests.engines.tables import execute

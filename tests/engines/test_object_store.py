@@ -14,8 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, DayTransform
 
 import tamis
-from tamis.errors import TamisError
-from tamis.formats.errors import CatalogError, UnreadableMetadataError
+from tamis.errors import CatalogError, TamisError, UnreadableMetadataError
 from tests.engines.servers import ObjectStore
 from tests.unit.cli.tables import BY_REGION, SCHEMA, Ran, rows, run_process
 

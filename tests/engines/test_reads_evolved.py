@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.errors import BindError
-from tamis.spark.errors import UnreadableColumnError
+from tamis.errors import BindError, UnreadableColumnError
 from tests.engines.conftest import Warehouse
 from tests.engines.reading import Java, bag, connector, delete_rows, java_table, make, same, tamis_rows
 

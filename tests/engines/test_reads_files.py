@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableFileError, UnreadableMetadataError
 from tamis.formats.iceberg import scan
-from tamis.spark.errors import UnreadableFileError
 from tests.engines.conftest import Warehouse
 from tests.engines.reading import Java, make, tamis_rows
 

@@ -13,16 +13,16 @@ import pytest
 from pyspark.sql import DataFrame
 
 import tamis
-from tamis.errors import BindError
-from tamis.formats.errors import UnreadableMetadataError
-from tamis.spark import deletes
-from tamis.spark.errors import (
+from tamis.errors import (
+    BindError,
     MissingFileError,
     SparkVersionError,
     TimeZoneError,
     UnreadableColumnError,
     UnreadableFileError,
+    UnreadableMetadataError,
 )
+from tamis.spark import deletes
 from tests.engines.conftest import CATALOG, Warehouse
 from tests.engines.reading import METADATA, Java, bag, connector, delete_rows, java_table, make, same, tamis_rows
 from tests.engines.truth import session_zone

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.errors import BindError
-from tamis.spark.errors import SessionSettingError
+from tamis.errors import BindError, SessionSettingError
 from tests.engines.conftest import Warehouse
 from tests.engines.tables import execute
 

@@ -15,15 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.errors import TamisError, UnevaluableError
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import ExecutorError, TamisError, UnevaluableError, UnreadableMetadataError
 from tamis.formats.iceberg.reading import fetch_local
 from tamis.sieve.bloom import Bloom
 from tamis.sieve.order import encode
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import planning
 from tamis.spark.adding import added
-from tamis.spark.errors import ExecutorError
 from tamis.spark.judging import judge_units
 from tests.evolved_tables import evolved, odd
 

@@ -11,10 +11,9 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from tamis.errors import UnevaluableError
+from tamis.errors import ExecutorError, UnevaluableError
 from tamis.spark import shipping
 from tamis.spark.child import in_child
-from tamis.spark.errors import ExecutorError
 
 ROWS = pa.RecordBatch.from_pydict({"n": list(range(1000))})
 

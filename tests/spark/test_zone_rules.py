@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from tamis.errors import BindError
+from tamis.errors import BindError, TimeZoneError
 from tamis.predicate.bind import bind
 from tamis.predicate.nodes import Node
 from tamis.predicate.parse import parse
 from tamis.predicate.render import render
 from tamis.predicate.schema import Schema
 from tamis.predicate.zone_rules import SECOND, ZoneRules
-from tamis.spark.errors import TimeZoneError
 from tamis.spark.session import TIME_ZONE
 from tamis.spark.zones import check_zone, session_rules
 from tests.spark.test_oracle_is_spark import drawn

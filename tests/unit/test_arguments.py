@@ -18,8 +18,7 @@ import pytest
 from pyiceberg import expressions as ice
 
 import tamis
-from tamis.errors import BindError
-from tamis.spark.errors import ExecutorError
+from tamis.errors import BindError, ExecutorError
 from tests.unit.cli.tables import BY_REGION, SCHEMA, catalog, events, folder_of, rows
 
 

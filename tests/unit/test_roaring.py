@@ -58,5 +58,5 @@ def test_a_bitmap_that_ends_too_early_is_an_error(length: int) -> None:
 def test_bytes_that_are_no_bitmap_are_an_error() -> None:
     raw = bytearray(BitMap64([1, 2, 3]).serialize())
     raw[12] ^= 0xFF  # the cookie of the first 32-bit bitmap
-    with pytest.raises(ValueError, match="no roaring bitmap"):
+    with pytest.raises(ValueError, match="not a roaring bitmap"):
         positions(bytes(raw))

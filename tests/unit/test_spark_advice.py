@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 
-from tamis.spark.errors import MissingFileError, UnreadableFileError
+from tamis.errors import MissingFileError, UnreadableFileError
 from tamis.spark.relation import _explained
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql")
-from tamis.spark.errors import UnreadableFileError
+from tamis.errors import UnreadableFileError
 from tamis.spark.paths import as_shown, check_visible, pattern, plain
 
 

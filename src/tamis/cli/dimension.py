@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from tamis.errors import NoSuchTableError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -61,8 +63,6 @@ class Dimension:
 
     def require(self) -> None:
         """NoSuchTableError for a file of this machine that is not there. Patterns and URIs are left to Spark."""
-        from tamis.formats.errors import NoSuchTableError
-
         if self.kind != TABLE and not _PATTERN.search(self.target) and not Path(self.target).exists():
             raise NoSuchTableError(f"there is no file or folder {self.target} to join with.", table=self.target)
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from tamis.errors import TamisError
+from tamis.errors import MissingFileError, TamisError
 
 __all__ = ["SparkFailure", "explained", "not_started"]
 
@@ -32,7 +32,6 @@ class SparkFailure(TamisError):
 
 def explained(error: Exception, log: Path) -> Exception:
     """The error itself if it is none of Spark's; else what it says, in few words."""
-    from tamis.spark.errors import MissingFileError
     from tamis.spark.shipping import explained as of_executors
 
     if isinstance(error, TamisError) or not _of_spark(error):

@@ -62,13 +62,17 @@ TableName = Annotated[
         show_default=False,
     ),
 ]
-Snapshot = Annotated[int | None, typer.Option(metavar="ID", help="The table at this snapshot.", show_default=False)]
-Ref = Annotated[str | None, typer.Option(metavar="NAME", help="The table at this branch or tag.", show_default=False)]
+Snapshot = Annotated[
+    int | None, typer.Option(metavar="ID", help="Read the table at this snapshot.", show_default=False)
+]
+Ref = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Read the table at this branch or tag.", show_default=False)
+]
 AsOf = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="The table as it was at this time: ISO 8601 (2024-01-15T12:00:00Z), or milliseconds since 1970.",
+        help="Read the table as it was at this time: ISO 8601 (2024-01-15T12:00:00Z), or milliseconds since 1970.",
         show_default=False,
     ),
 ]
@@ -98,7 +102,7 @@ TableFormat = Annotated[
         show_default=False,
     ),
 ]
-TimeZone = Annotated[str, typer.Option(metavar="ZONE", help="The time zone of times that are written without one.")]
+TimeZone = Annotated[str, typer.Option(metavar="ZONE", help="Time zone of times written without one.")]
 Where = Annotated[
     str | None,
     typer.Option(
@@ -109,22 +113,23 @@ Where = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail where a file would be kept because it cannot be judged.")
+    bool, typer.Option("--strict", help="Fail if a file would be kept only because it cannot be evaluated.")
 ]
-CaseSensitive = Annotated[bool, typer.Option("--case-sensitive", help="Names of columns must match in case.")]
+CaseSensitive = Annotated[bool, typer.Option("--case-sensitive", help="Match column names case-sensitively.")]
 
 # -- commands that run on Spark -------------------------------------------------------------------------------
 
 Select = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMNS", help="Columns to show, with commas between them; all without it.", show_default=False
-    ),
+    typer.Option(metavar="COLUMNS", help="Columns to show, separated by commas (default: all).", show_default=False),
 ]
 Limit = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=0, help="Most rows. All without it; in the table for the terminal, 20.", show_default=False
+        metavar="N",
+        min=0,
+        help="Maximum number of rows (default: all; 20 for a table in the terminal).",
+        show_default=False,
     ),
 ]
 FormatName = Annotated[
@@ -132,7 +137,7 @@ FormatName = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="table, csv, json (a line each) or parquet. Without it, as --out ends, else a table.",
+        help="table, csv, json (one object per line) or parquet (default: from the name of --out, else table).",
         show_default=False,
     ),
 ]
@@ -140,36 +145,36 @@ Out = Annotated[
     str | None,
     typer.Option(
         metavar="PATH",
-        help="Write the rows here: one file; or, with a slash at its end or for parquet, a folder.",
+        help="Write the rows to this file; to a folder if it ends in a slash, or for parquet.",
         show_default=False,
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Leave the funnel out.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what exists at --out.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not print the explanation.")]
 SessionZone = Annotated[
     str | None,
     typer.Option(
         "--time-zone",
         metavar="ZONE",
-        help="Of times that are written without one, and of the session; without it, the session's own.",
+        help="Time zone of the session, and of times written without one (default: the session's).",
         show_default=False,
     ),
 ]
 Master = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="The Spark master; local[*] without it.", show_default=False),
+    typer.Option(metavar="URL", help="The Spark master (default: local[*]).", show_default=False),
 ]
 Remote = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="A Spark Connect server, sc://host:port; SPARK_REMOTE without it.",
+        help="A Spark Connect server, sc://host:port (default: SPARK_REMOTE).",
         show_default=False,
     ),
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be repeated.", show_default=False),
+    typer.Option(metavar="NAME=VALUE", help="A Spark configuration setting; may be repeated.", show_default=False),
 ]
 
 
@@ -199,7 +204,7 @@ def _milliseconds(text: str, time_zone: str) -> int:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no time: write 2024-01-15, 2024-01-15T12:00:00+01:00, or milliseconds since 1970",
+            f"{text!r} is not a time: write 2024-01-15, 2024-01-15T12:00:00+01:00, or milliseconds since 1970",
             param_hint="--as-of",
         ) from None
     if found.tzinfo is None:

@@ -191,7 +191,7 @@ def _format(name: str | None, out: str | None) -> Format:
             return Format(name.lower())
         except ValueError:
             known = ", ".join(Format)
-            raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--format") from None
+            raise typer.BadParameter(f"{name!r} is not one of {known}", param_hint="--format") from None
     if out is None:
         return Format.TABLE
     found = ENDINGS.get(Path(out).suffix.lower())

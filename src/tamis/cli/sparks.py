@@ -229,7 +229,7 @@ def _interruptible() -> Iterator[None]:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name.strip() or not equals:
-        raise typer.BadParameter(f"{text!r} is no setting: write name=value", param_hint="--conf")
+        raise typer.BadParameter(f"{text!r} is not a setting: write name=value", param_hint="--conf")
     return name.strip(), value
 
 
@@ -260,7 +260,7 @@ def _reach(remote: str) -> None:
     except OSError as error:
         raise SparkFailure(
             f"no Spark Connect server answers at {host}:{port}: {error.strerror or error}. "
-            "Start one there, or leave --remote and SPARK_REMOTE away to run Spark here.",
+            "Start one there, or leave out --remote and SPARK_REMOTE to run Spark here.",
             reason=str(error),
             log=None,
         ) from error

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, get_args
 
-from tamis.formats.errors import AmbiguousTableError, NoSuchTableError, UnsupportedFormatError, shown, unreachable
+from tamis.errors import AmbiguousTableError, NoSuchTableError, UnsupportedFormatError
+from tamis.formats.errors import shown, unreachable
 from tamis.formats.iceberg.cache import ManifestCache
 from tamis.formats.iceberg.catalogs import (
     CatalogLike,

@@ -9,31 +9,9 @@ import errno
 import re
 from typing import Final
 
-from tamis.errors import (
-    AmbiguousTableError,
-    CatalogError,
-    ForkedProcessError,
-    NoSuchSnapshotError,
-    NoSuchTableError,
-    SettingError,
-    UnreadableMetadataError,
-    UnsupportedFormatError,
-)
+from tamis.errors import UnreadableMetadataError
 
-__all__ = [
-    "AmbiguousTableError",
-    "CatalogError",
-    "ForkedProcessError",
-    "NoSuchSnapshotError",
-    "NoSuchTableError",
-    "SettingError",
-    "UnreadableMetadataError",
-    "UnsupportedFormatError",
-    "advice",
-    "shown",
-    "unreachable",
-    "unreadable",
-]
+__all__ = ["advice", "shown", "unreachable", "unreadable"]
 
 _USER: Final = re.compile(r"(?<=://)(?:[^/?#@:]*:(?!\d+/)[^@\s'\"]*|[^/?#]*)@")
 """Up to the last @ of the authority. A password may hold a raw slash; a port may not be taken for one."""

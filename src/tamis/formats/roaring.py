@@ -53,7 +53,7 @@ def _bitmap32(view: memoryview, at: int) -> tuple[Numbers, int]:
         at += 4
         flags = np.zeros(count, bool)
     else:
-        raise ValueError(f"it is no roaring bitmap (cookie {cookie:#x})")
+        raise ValueError(f"it is not a roaring bitmap (cookie {cookie:#x})")
     header = _bytes(view, at, 4 * count).view("<u2").reshape(-1, 2)
     at += 4 * count
     if cookie == NO_RUNS or count >= FEWEST_OFFSETS:

@@ -14,7 +14,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from tamis.formats.errors import UnreadableMetadataError, unreadable
+from tamis.errors import UnreadableMetadataError
+from tamis.formats.errors import unreadable
 
 __all__ = ["SizeOf", "local_size", "unknown_sizes"]
 

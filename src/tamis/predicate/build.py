@@ -195,7 +195,7 @@ class ColumnExpression(Expression):
     def date_trunc(self, unit: str) -> ColumnExpression:
         """The start of the year, quarter, month, week, day, hour, minute, … that a timestamp is in."""
         if unit.lower() not in DATE_TRUNC_UNITS:
-            raise TypeError(f"date_trunc() knows no unit {unit!r}: it takes one of {', '.join(DATE_TRUNC_UNITS)}")
+            raise TypeError(f"date_trunc() has no unit {unit!r}: it takes one of {', '.join(DATE_TRUNC_UNITS)}")
         return self._applied(Call("date_trunc", self.node, unit.lower()))
 
     def left(self, length: int) -> ColumnExpression:

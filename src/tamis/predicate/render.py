@@ -150,7 +150,7 @@ def _predicate(node: Node, limit: int | None, negation: str = "") -> list[_Piece
             word = "UNKNOWN" if value is None else str(value).upper()
             shown: list[_Piece] = [operand] if isinstance(operand, Ref) else ["(", operand, ")"]
             return [*shown, f" IS {negation}{word}"]
-    raise TypeError(f"{node!r} is no predicate")
+    raise TypeError(f"{node!r} is not a predicate")
 
 
 def _joined(operands: Sequence[Node], word: str, *grouped: type) -> list[_Piece]:
@@ -220,7 +220,7 @@ def _literal(literal: Literal) -> str:
             return _string(value) if name == "string" else f"{name} {_string(value)}"
         case datetime() | date() | time():
             return f"{_type_name(type_)} {_string(_moment(value))}"
-    raise TypeError(f"{value!r} is no literal's value")
+    raise TypeError(f"{value!r} is not a literal's value")
 
 
 def _int(value: int, type_: pa.DataType) -> str:

@@ -129,7 +129,7 @@ class Bloom:
     def from_bytes(cls, data: bytes) -> Bloom:
         """The filter that to_bytes wrote. A damaged one is an error: a lost bit would be a lost row."""
         if len(data) < _HEADER.size or not data.startswith(_MAGIC):
-            raise FilterInputError("these bytes are no bloom filter of tamis: read what Bloom.to_bytes wrote.")
+            raise FilterInputError("these bytes are not a bloom filter of tamis: read what Bloom.to_bytes wrote.")
         _, version, of_bytes, items, blocks, checksum = _HEADER.unpack_from(data)
         if version != _VERSION:
             raise FilterInputError(

@@ -42,7 +42,7 @@ def ordinals(period: Period, values: pa.Array) -> pa.Array:
     """
     if not has_periods(period, values.type):
         raise ValueError(
-            f"{period}() takes no {values.type}: it needs a timestamp, or a date for year, month and day"
+            f"{period}() does not take {values.type}: it needs a timestamp, or a date for year, month and day"
         )
     null = ~mask_of(values.is_valid())
     width = pa.int32() if pt.is_date32(values.type) else pa.int64()
@@ -66,7 +66,7 @@ def period_range(
     low, high = integers(lower), integers(upper)
     if low is None or high is None:
         return None, (
-            Problem(np.ones(len(lower), np.bool_), f"{lower.type} is no type for the values of {period}()"),
+            Problem(np.ones(len(lower), np.bool_), f"{lower.type} is not a type for the values of {period}()"),
         )
     found = problems(
         (_outside(period, source, low) | _outside(period, source, high), f"no {source} has this {period}"),

@@ -113,7 +113,9 @@ def _scalar(value: object) -> pa.Scalar | None:
     try:
         scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise FilterInputError(f"{value!r} is no end of a range of join keys: {error}", value=value) from error
+        raise FilterInputError(
+            f"{value!r} cannot be the end of a range of join keys: {error}", value=value
+        ) from error
     if not scalar.is_valid:
         return None
     if not has_order(scalar.type):

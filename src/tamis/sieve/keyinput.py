@@ -54,7 +54,7 @@ def _path(name: ColumnName) -> tuple[str, ...]:
     found = list(_PART.finditer(name))
     if not found or ".".join(part.group() for part in found) != name:
         raise FilterInputError(
-            f"{name!r} is no column name. Write a.b for a field, and `a b` in backticks.", name=name
+            f"{name!r} is not a column name. Write a.b for a field, and `a b` in backticks.", name=name
         )
     return tuple(part.group(2) or part.group(1).replace("``", "`") for part in found)
 
@@ -86,7 +86,7 @@ def _key_array(name: str, keys: KeyColumn) -> pa.Array:
     try:
         array = plain(keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys))
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise FilterInputError(f"the join keys of {name} are no Arrow array: {error}", column=name) from error
+        raise FilterInputError(f"the join keys of {name} cannot be an Arrow array: {error}", column=name) from error
     if not has_order(array.type) and not pt.is_null(array.type):
         raise FilterInputError(
             f"join keys of type {type_name(array.type)} have no order, and cannot prune {name}. "

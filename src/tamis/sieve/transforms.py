@@ -135,7 +135,7 @@ def _bucket_range(count: int, lower: pa.Array, upper: pa.Array) -> tuple[BucketR
     low, high = integers(lower), integers(upper)
     if low is None or high is None or pt.is_date32(lower.type):
         everywhere = np.ones(len(lower), np.bool_)
-        return None, problems((everywhere, f"{lower.type} is no type for a bucket number"))
+        return None, problems((everywhere, f"{lower.type} is not a type for a bucket number"))
     stray = np.zeros(len(lower), np.bool_)
     for side in (low, high):
         stray |= side.valid & ((side.keys < 0) | (side.keys >= count))
@@ -153,7 +153,7 @@ def _identity_range(
 ) -> tuple[Range | None, tuple[Problem, ...]]:
     if not fits(lower.type, source) or not fits(upper.type, source):
         everywhere = np.ones(len(lower), np.bool_)
-        return None, problems((everywhere, f"{lower.type} is no type for the values of a {source} column"))
+        return None, problems((everywhere, f"{lower.type} is not a type for the values of a {source} column"))
     (low, low_bad), (high, high_bad) = (encode_or_report(side, source) for side in (lower, upper))
     unread = low_bad | high_bad | _odd_length(low, source) | _odd_length(high, source)
     # Nobody knows in which order the bounds of uuids were compared: only a single one says anything.

@@ -35,7 +35,7 @@ __all__ = ["can_truncate", "truncate", "truncated_range"]
 UInt64s = npt.NDArray[np.uint64]
 Found = tuple[Range | None, tuple[Problem, ...]]
 
-_NOT_A_MULTIPLE: Final = "the value is no multiple of the width: its writer's arithmetic wrapped"
+_NOT_A_MULTIPLE: Final = "the value is not a multiple of the width: its writer's arithmetic wrapped"
 _OUTSIDE: Final = "no value of the column's type truncates to it"
 _INVERTED: Final = "the lower bound is above the upper bound"
 _INT32_MIN: Final = -(1 << 31)
@@ -62,7 +62,7 @@ def truncate(values: pa.Array, width: int) -> pa.Array:
     A decimal keeps its type, also where the result has one digit more than the type allows.
     """
     if not can_truncate(values.type):
-        raise ValueError(f"truncate[{width}] takes no {values.type}: it needs an int, decimal, string or binary")
+        raise ValueError(f"truncate[{width}] does not take {values.type}: it needs an int, decimal, string or binary")
     match kind(values.type):
         case "integer":
             return _truncate_ints(values, width)
@@ -112,7 +112,7 @@ def truncated_range(width: int, source: pa.DataType, lower: pa.Array, upper: pa.
             if all(kind(side.type) in (family, "null") for side in (lower, upper)):
                 return _prefix_range(width, source, lower, upper)
     everywhere = np.ones(len(lower), np.bool_)
-    return None, (Problem(everywhere, f"{lower.type} is no type for the values of truncate on {source}"),)
+    return None, (Problem(everywhere, f"{lower.type} is not a type for the values of truncate on {source}"),)
 
 
 def _int_range(width: int, source: pa.DataType, lower: KeyArray, upper: KeyArray) -> Found:

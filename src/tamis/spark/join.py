@@ -18,14 +18,13 @@ from pyarrow import types as pt
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, functions
 
-from tamis.errors import FilterInputError
+from tamis.errors import FilterInputError, JoinError
 from tamis.formats import FormatTable
 from tamis.predicate.schema import Column
 from tamis.sieve.joinkeys import convert
 from tamis.sieve.keyinput import column_paths
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.runtime import MAX_KEYS, RuntimeFilter
-from tamis.spark.errors import JoinError
 from tamis.spark.keys import (
     LEAST_SAVED,
     Side,
@@ -82,7 +81,7 @@ class Join:
         """The join that a user names as in Spark; JoinError for a kind of join that there is not."""
         kind = HOWS.get(how.lower().replace("_", ""))
         if kind is None:
-            why = "a cross join has no keys to prune by" if how.lower() == "cross" else "Spark knows no such join"
+            why = "a cross join has no keys to prune by" if how.lower() == "cross" else "Spark has no such join"
             raise JoinError(f"cannot join by how={how!r}: {why}. Use one of {', '.join(HOWS)}.", how=how)
         if isinstance(on, Mapping):
             return cls(column_paths(list(on)), tuple(on.values()), kind, null_safe, named=False)

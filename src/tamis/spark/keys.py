@@ -226,7 +226,7 @@ def _check(df: DataFrame, columns: Sequence[str], paths: Sequence[tuple[str, ...
     if max_keys < 0:
         raise FilterInputError(f"max_keys is {max_keys}: give 0 or more.", max_keys=max_keys)
     if df.isStreaming:
-        raise FilterInputError("a stream has no last key: join with a DataFrame that is no stream.")
+        raise FilterInputError("a stream has no last key: join with a DataFrame that is not a stream.")
 
 
 def _arrow_type(name: str, type_: DataType) -> pa.DataType:

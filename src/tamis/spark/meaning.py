@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from pyarrow import types as pt
 
-from tamis.errors import BindError
+from tamis.errors import BindError, SessionSettingError
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
-from tamis.spark.errors import SessionSettingError
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive
 
 if TYPE_CHECKING:

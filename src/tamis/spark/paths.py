@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote
 
+from tamis.errors import UnreadableFileError
 from tamis.formats.errors import shown
-from tamis.spark.errors import UnreadableFileError
 
 __all__ = ["as_shown", "canonical", "check_visible", "pattern", "plain", "quoted"]
 

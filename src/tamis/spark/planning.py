@@ -17,13 +17,12 @@ import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import functions
 
-from tamis.errors import TamisError
+from tamis.errors import ExecutorError, TamisError, UnreadableFileError
 from tamis.formats import FormatTable
 from tamis.formats.spread import Progress, Read, Spread, Unit
 from tamis.sieve.outcome import Sieve
 from tamis.sieve.plan import ScanPlan
 from tamis.spark.adding import added
-from tamis.spark.errors import ExecutorError, UnreadableFileError
 from tamis.spark.judging import ANSWER, Answer, judge_units
 from tamis.spark.paths import check_visible, pattern
 from tamis.spark.relation import STRICT, Relation, listing

@@ -18,14 +18,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from tamis.errors import BindError
+from tamis.errors import BindError, UnreadableColumnError, UnreadableFileError
 from tamis.formats import FormatTable
 from tamis.formats.errors import shown
 from tamis.formats.scan import METADATA_COLUMNS, FileGroup, ReadField, Scan
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.calendar import with_known_calendar
-from tamis.spark.errors import UnreadableColumnError, UnreadableFileError
 from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
 from tamis.spark.meaning import check_meaning
 from tamis.spark.paths import quoted

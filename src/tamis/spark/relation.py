@@ -16,9 +16,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StructType
 
+from tamis.errors import MissingFileError, UnreadableFileError
 from tamis.formats.errors import advice, shown
 from tamis.formats.scan import FileFormat
-from tamis.spark.errors import MissingFileError, UnreadableFileError
 from tamis.spark.paths import as_shown, check_visible, pattern, plain
 from tamis.spark.session import is_remote, with_settings
 

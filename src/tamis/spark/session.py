@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
-from tamis.spark.errors import SessionSettingError, SparkVersionError
+from tamis.errors import SessionSettingError, SparkVersionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

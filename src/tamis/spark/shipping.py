@@ -30,9 +30,8 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from pyspark import SparkFiles
 
-from tamis.errors import TamisError
+from tamis.errors import ExecutorError, TamisError
 from tamis.spark.child import in_child
-from tamis.spark.errors import ExecutorError
 from tamis.spark.session import checked
 
 if TYPE_CHECKING:

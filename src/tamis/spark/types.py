@@ -15,9 +15,9 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.types import DataType, StructField, StructType
 
+from tamis.errors import UnreadableColumnError
 from tamis.formats.scan import ReadField
 from tamis.spark.calendar import corrected
-from tamis.spark.errors import UnreadableColumnError
 
 __all__ = [
     "can_default",

@@ -13,11 +13,10 @@ from weakref import WeakKeyDictionary
 
 from pyspark.errors import PySparkException
 
-from tamis.errors import BindError
+from tamis.errors import BindError, TimeZoneError
 from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.zone_rules import SECOND, ZoneRules
 from tamis.predicate.zones import fixed_offset, no_zone
-from tamis.spark.errors import TimeZoneError
 from tamis.spark.session import session_zone
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.avro import parse_avro
 from tamis.formats.iceberg.reading import decode_columns
 from tests.formats.iceberg.making import avro_bytes

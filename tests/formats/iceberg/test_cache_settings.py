@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.formats.errors import SettingError
+from tamis.errors import SettingError
 from tamis.formats.iceberg.cache import FOLDER, LIMIT, ManifestCache
 
 

@@ -14,8 +14,7 @@ import fastavro
 import pytest
 
 import tamis
-from tamis.errors import TamisError
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import TamisError, UnreadableMetadataError
 from tamis.formats.iceberg.avro import parse_avro
 from tamis.formats.iceberg.manifest_list import DATA, DELETES, Manifest, parse_manifest_list, read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files, read_delete_files
@@ -142,9 +141,9 @@ def files(*records: dict[str, Any], content: int = DATA, **facts: Any) -> list[s
         (entry("b", rows=cast("int", None)), "entry 1: its record count is missing or negative"),
         (entry("b", file_size_in_bytes=-1), "entry 1: its file size is missing or negative"),
         (entry("b", file_size_in_bytes=None), "entry 1: its file size is missing or negative"),
-        (entry("b", content=1), "entry 1: it is no data file, but its manifest is one of data"),
-        (entry("b", content=2, equality_ids=[1]), "entry 1: it is no data file"),
-        (entry("b", content=7), "entry 1: it is no data file"),
+        (entry("b", content=1), "entry 1: it is not a data file, but its manifest is a data manifest"),
+        (entry("b", content=2, equality_ids=[1]), "entry 1: it is not a data file"),
+        (entry("b", content=7), "entry 1: it is not a data file"),
     ],
 )
 def test_data_entry_that_cannot_be_acted_on_is_an_error(record: dict[str, Any], why: str) -> None:
@@ -156,9 +155,9 @@ def test_data_entry_that_cannot_be_acted_on_is_an_error(record: dict[str, Any], 
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        (entry("b", content=0), "it is no delete file, but its manifest is one of deletes"),
-        (entry("b", content=3), "it is no delete file"),
-        (entry("b", content=None), "it is no delete file"),
+        (entry("b", content=0), "it is not a delete file, but its manifest is a delete manifest"),
+        (entry("b", content=3), "it is not a delete file"),
+        (entry("b", content=None), "it is not a delete file"),
         (entry("b", content=2), "it deletes by value, and names no column"),
         (entry("b", content=2, equality_ids=[]), "it deletes by value, and names no column"),
         (entry("b", content=1, equality_ids=[1]), "it deletes by position, and names columns"),

@@ -16,8 +16,7 @@ import pytest
 from pyiceberg.table import Table
 
 import tamis
-from tamis.errors import TamisError
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import TamisError, UnreadableMetadataError
 from tamis.formats.iceberg.table import IcebergTable
 from tests.formats.iceberg.making import parsed, table_document
 from tests.unit.cli.tables import Ran, catalog, events, rows, run
@@ -29,7 +28,7 @@ REPLACEMENTS: Final = (
     *("null", '"x"', "-1", str(2**70), "1.5", "true", "[]", "{}", '"\\u0000"', '"\\ud800"', '""'),
     *("Infinity", "NaN", "1e999", "[[]]", '{"a": {}}', json.dumps(DEEP)),
 )
-"""As JSON spells them: some of it is no JSON, but Python's parser takes it."""
+"""As JSON spells them: some of it is not JSON, but Python's parser takes it."""
 
 Steps = tuple[str | int, ...]
 

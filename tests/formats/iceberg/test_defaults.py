@@ -10,7 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.fields import read_field
 from tamis.formats.iceberg.types import Field

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy import typing as npt
 
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex
 from tamis.formats.iceberg.manifests import DeleteBatch
 from tamis.formats.iceberg.metadata import TableMetadata

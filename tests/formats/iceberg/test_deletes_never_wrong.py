@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg import deletes as under_test
 from tamis.formats.iceberg.deletes import DeleteIndex
 from tamis.formats.iceberg.manifests import DeleteBatch

@@ -13,8 +13,7 @@ import pytest
 from pyiceberg.table import Table
 
 import tamis
-from tamis.errors import UnknownSpecError
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnknownSpecError, UnreadableMetadataError
 from tamis.formats.iceberg.table import IcebergTable
 from tests.formats.iceberg.making import avro_bytes, entry, entry_schema
 from tests.unit.cli.tables import events, folder_of

@@ -12,14 +12,16 @@ import pytest
 from pyiceberg.table import Table
 
 import tamis
-from tamis.errors import BindError, ParseError, UnknownSpecError
-from tamis.formats.errors import (
+from tamis.errors import (
+    BindError,
     NoSuchSnapshotError,
     NoSuchTableError,
+    ParseError,
+    UnknownSpecError,
     UnreadableMetadataError,
     UnsupportedFormatError,
-    unreachable,
 )
+from tamis.formats.errors import unreachable
 from tests.unit.cli.tables import events, folder_of
 
 
@@ -147,7 +149,7 @@ def replaced(make: Callable[[Path], object]) -> Callable[[Path], None]:
         (lambda _: None, "No such file", "Restore the file, or choose a snapshot"),
         (Path.mkdir, "Is a directory", "What names it is damaged"),
         (lambda path: path.symlink_to(path), "symbolic links", "lead back to themselves"),
-        (os.mkfifo, "it is no file, but a pipe", "Restore the file"),
+        (os.mkfifo, "it is not a file, but a pipe", "Restore the file"),
     ],
 )
 def test_file_that_is_not_handed_out_is_told_by_its_cause(

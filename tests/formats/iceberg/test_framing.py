@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tamis.formats.errors import SettingError, UnreadableMetadataError
+from tamis.errors import SettingError, UnreadableMetadataError
 from tamis.formats.iceberg import framing, inflate
 from tamis.formats.iceberg.avro import header, parse_avro, varint
 from tamis.formats.iceberg.inflate import LIMIT_VARIABLE, inflate_gzip
@@ -181,7 +181,7 @@ def test_work_and_memory_are_bounded_by_what_is_announced() -> None:
     """13 KB that inflate to 10 MB behind the records cost 42 s and 2.5 GB once; in a process of its own."""
     program = """
 import resource
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError
 from tests.formats.iceberg.making import avro_bytes, entry, entry_schema
 from tests.formats.iceberg.test_framing import container, deflated, numbers, records
 from tests.formats.iceberg.test_manifests_odd import read

@@ -15,8 +15,7 @@ import pytest
 from pyiceberg.io import load_file_io
 from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestFile
 
-from tamis.errors import UnknownSpecError
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnknownSpecError, UnreadableMetadataError
 from tamis.formats.iceberg.manifest_list import (
     DATA,
     DELETES,
@@ -278,9 +277,9 @@ def test_missing_manifest_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_file_that_is_no_manifest_is_a_clear_error() -> None:
     schema = {"type": "record", "name": "x", "fields": [{"name": "a", "type": "int", "field-id": 7}]}
-    with pytest.raises(UnreadableMetadataError, match="it is no manifest"):
+    with pytest.raises(UnreadableMetadataError, match="it is not a manifest"):
         read({"m": avro_bytes(schema, [{"a": 1}])})
-    with pytest.raises(UnreadableMetadataError, match="it is no manifest list"):
+    with pytest.raises(UnreadableMetadataError, match="it is not a manifest list"):
         parse_manifest_list("l", avro_bytes(schema, [{"a": 1}]))
 
 

@@ -13,8 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform
 from pyiceberg.types import DoubleType, LongType, NestedField, StringType, StructType, TimestampType
 
-from tamis.errors import UnknownSpecError
-from tamis.formats.errors import NoSuchSnapshotError, UnreadableMetadataError, UnsupportedFormatError
+from tamis.errors import NoSuchSnapshotError, UnknownSpecError, UnreadableMetadataError, UnsupportedFormatError
 from tamis.formats.iceberg.parsing import parse_metadata
 from tamis.formats.iceberg.types import arrow_type
 from tests.formats.iceberg.making import create, metadata_of, parsed, table_document

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyiceberg.table import Table
 
 import tamis
-from tamis.formats.errors import AmbiguousTableError, NoSuchTableError
+from tamis.errors import AmbiguousTableError, NoSuchTableError
 from tamis.formats.iceberg.newest import newest_metadata
 from tests.formats.iceberg.making import table_document
 from tests.unit.cli.tables import events, folder_of

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.utils.config import Config
 
 import tamis
-from tamis.formats.errors import (
+from tamis.errors import (
     AmbiguousTableError,
     CatalogError,
     NoSuchSnapshotError,

@@ -16,7 +16,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, NestedField, StringType
 
 import tamis
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.fields import read_fields
 from tamis.formats.iceberg.scan import _repeats
 from tamis.formats.iceberg.types import Field, TableSchema

@@ -128,7 +128,7 @@ def test_manifest_list_that_is_no_avro_is_named(tamis: Tamis, own: Path) -> None
 def test_metadata_file_that_is_cut_off_is_named(tamis: Tamis, own: Path) -> None:
     (newest,) = (own / "metadata").glob("00006-*.metadata.json")
     newest.write_bytes(newest.read_bytes()[:200])
-    refused(tamis("explain", str(own)), newest.name, "it is no JSON")
+    refused(tamis("explain", str(own)), newest.name, "it is not JSON")
 
 
 def test_spec_that_the_metadata_does_not_know_is_corruption(tamis: Tamis, own: Path) -> None:

@@ -13,8 +13,7 @@ from tamis.cli.failures import explained, not_started
 from tamis.cli.output import Format, Output, OutputError
 from tamis.cli.selecting import Selected, selected
 from tamis.cli.sparks import Session, _interruptible
-from tamis.errors import BindError
-from tamis.spark.errors import MissingFileError
+from tamis.errors import BindError, MissingFileError
 from tests.unit.cli.tables import Ran, Tamis, events, folder_of, run
 
 

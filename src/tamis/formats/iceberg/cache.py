@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from tamis.formats.errors import SettingError
+from tamis.errors import SettingError
 from tamis.formats.iceberg import decoder
 from tamis.formats.iceberg.packs import DAMAGE, FRESH, MANY, ONE, PACK_NAME, PART_NAME, Shelf
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, cast
 
-from tamis.errors import MissingDependency, TamisError
-from tamis.formats.errors import CatalogError, NoSuchTableError, shown, unreachable
+from tamis.errors import CatalogError, MissingDependency, NoSuchTableError, TamisError
+from tamis.formats.errors import shown, unreachable
 from tamis.formats.iceberg.locate import local_path
 from tamis.formats.iceberg.reading import Fetch, fetch_local
 

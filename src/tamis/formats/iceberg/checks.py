@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.formats.errors import UnreadableMetadataError, unreadable
+from tamis.errors import UnreadableMetadataError
+from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.avro import AvroFile
 from tamis.formats.iceberg.manifest_list import DATA, Manifest
 
@@ -127,8 +128,8 @@ def check_entries(
     # Version 1 has no content, and no delete files: what is not said is data.
     kind = np.zeros(len(rows), np.int64) if content is None else _numbers(content, _DATA_FILE)
     is_delete = (kind == _POSITION) | (kind == _EQUALITY)
-    entries.refuse(in_deletes & ~is_delete, "it is no delete file, but its manifest is one of deletes")
-    entries.refuse(~in_deletes & (kind != _DATA_FILE), "it is no data file, but its manifest is one of data")
+    entries.refuse(in_deletes & ~is_delete, "it is not a delete file, but its manifest is a delete manifest")
+    entries.refuse(~in_deletes & (kind != _DATA_FILE), "it is not a data file, but its manifest is a data manifest")
     if equality_ids is not None:
         named = _numbers(pc.list_value_length(equality_ids), 0) > 0
         entries.refuse(in_deletes & (kind == _EQUALITY) & ~named, "it deletes by value, and names no column")

@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy import typing as npt
 
-from tamis.formats.errors import UnreadableMetadataError, shown
+from tamis.errors import UnreadableMetadataError
+from tamis.formats.errors import shown
 from tamis.formats.iceberg.manifests import DeleteBatch
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.sieve.files import FileBatch

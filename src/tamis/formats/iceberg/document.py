@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from tamis.formats.errors import UnreadableMetadataError, unreadable
+from tamis.errors import UnreadableMetadataError
+from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.inflate import inflate_gzip
 
 __all__ = [
@@ -72,14 +73,14 @@ def read_document(data: bytes, path: str) -> dict[str, Any]:
             raise _no_metadata(path, f"it has {len(raw):,} bytes, more than the limit of {MOST_BYTES:,}")
         document = json.loads(raw, parse_constant=_noted(constants))
     except ValueError as error:
-        raise unreadable(path, f"it is no JSON ({error})", getattr(error, "pos", None), cure=OLDER) from error
+        raise unreadable(path, f"it is not JSON ({error})", getattr(error, "pos", None), cure=OLDER) from error
     except RecursionError as error:
         raise _no_metadata(path, "its JSON is nested deeper than that of any table's metadata") from error
     if not isinstance(document, dict):
-        raise _no_metadata(path, f"it is no table metadata ({_kind(document)}, not an object)")
+        raise _no_metadata(path, f"it is not table metadata ({_kind(document)}, not an object)")
     if constants:
         place = next(_places(document), "")
-        raise unreadable(path, f"it is no JSON ({constants[0]} is no number of JSON)", place=place, cure=OLDER)
+        raise unreadable(path, f"it is not JSON ({constants[0]} is not a JSON number)", place=place, cure=OLDER)
     return document
 
 

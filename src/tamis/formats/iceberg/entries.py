@@ -191,7 +191,7 @@ def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -
     for needed in _NEEDED:
         if needed not in decoded.columns:
             which = manifests[int(decoded.files[0])].path if decoded.count else manifests[0].path
-            raise unreadable(which, f"it lacks field {needed[-1]}: it is no manifest", 0)
+            raise unreadable(which, f"it lacks field {needed[-1]}: it is not a manifest", 0)
     columns, files = decoded.columns, decoded.files
     status = statuses(columns[STATUS], files, manifests)
     live = status != DELETED

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types as pt
 
-from tamis.formats.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.scan import OwnNames, ReadField

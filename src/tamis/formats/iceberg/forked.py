@@ -21,8 +21,7 @@ from typing import IO, Final
 
 import pyarrow as pa
 
-from tamis.errors import MissingDependency
-from tamis.formats.errors import ForkedProcessError
+from tamis.errors import ForkedProcessError, MissingDependency
 from tamis.formats.iceberg import decoder
 from tamis.formats.iceberg.decoder import DecodeError
 

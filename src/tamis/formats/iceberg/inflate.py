@@ -15,7 +15,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from tamis.formats.errors import SettingError, UnreadableMetadataError, unreadable
+from tamis.errors import SettingError, UnreadableMetadataError
+from tamis.formats.errors import unreadable
 
 __all__ = ["LIMIT_VARIABLE", "TooLarge", "inflate", "inflate_gzip", "inflation_limit", "too_large"]
 
@@ -46,7 +47,7 @@ def inflation_limit() -> int:
         return LIMIT
     if not (text.isascii() and text.isdigit() and int(text)):
         raise SettingError(
-            f"{LIMIT_VARIABLE} is {text!r}: that is no number of bytes. Set it to one, such as {LIMIT}, or unset it.",
+            f"{LIMIT_VARIABLE} is {text!r}, not a number of bytes. Set it to one, such as {LIMIT}, or unset it.",
             variable=LIMIT_VARIABLE,
             value=text,
         )

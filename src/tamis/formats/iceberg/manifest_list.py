@@ -146,7 +146,7 @@ def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
     (found,) = decode_columns([parse_avro(path, data)], _ALL, NAMES)
     for needed in (PATH, SPEC):
         if needed not in found.columns:
-            raise unreadable(path, f"it lacks field {needed[0]}: it is no manifest list", 0)
+            raise unreadable(path, f"it lacks field {needed[0]}: it is not a manifest list", 0)
     values: dict[Path, list[Any]] = {id_: column.to_pylist() for id_, column in found.columns.items()}
     _check(path, values)
     absent = [None] * found.count

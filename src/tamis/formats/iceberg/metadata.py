@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from tamis.errors import UnknownSpecError
-from tamis.formats.errors import NoSuchSnapshotError, shown
+from tamis.errors import NoSuchSnapshotError, UnknownSpecError
+from tamis.formats.errors import shown
 from tamis.formats.iceberg.document import Misfit, damaged
 from tamis.formats.iceberg.types import TableSchema
 from tamis.sieve.partitions import PartitionSpec

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from tamis.formats.errors import AmbiguousTableError, NoSuchTableError, UnreadableMetadataError, shown
+from tamis.errors import AmbiguousTableError, NoSuchTableError, UnreadableMetadataError
+from tamis.formats.errors import shown
 from tamis.formats.iceberg.document import Document, Misfit, damaged, each, long, mapping, may, read_document, text
 from tamis.formats.iceberg.locate import HINT, Candidate, candidates, hinted, version_hint
 from tamis.formats.iceberg.reading import Fetch, fetch_local

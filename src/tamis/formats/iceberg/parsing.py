@@ -12,7 +12,8 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from tamis.formats.errors import UnsupportedFormatError, shown
+from tamis.errors import UnsupportedFormatError
+from tamis.formats.errors import shown
 from tamis.formats.iceberg.document import (
     Document,
     Misfit,

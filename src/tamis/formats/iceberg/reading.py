@@ -41,7 +41,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-_NO_FILE: Final = "it is no file, but a pipe, a socket or a device"
+_NO_FILE: Final = "it is not a file, but a pipe, a socket or a device"
 
 
 def _at_once(path: str, flags: int) -> int:

@@ -79,10 +79,10 @@ def _flat_layout(text: str, names: tuple[tuple[str, int], ...]) -> Layout:
     try:
         schema = json.loads(text)
         if schema["type"] != "record":
-            raise ValueError("its schema is no record")
+            raise ValueError("its schema is not a record")
         builder.record(schema, ())
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"its schema is no Avro schema ({error!r})") from error
+        raise ValueError(f"its schema is not an Avro schema ({error!r})") from error
     flat = {"type": "record", "name": "entry", "fields": builder.fields}
     least = least_bytes(flat)
     if not least:
@@ -155,7 +155,7 @@ class _Builder:
                 return {"type": "enum", "name": self._fresh(), "symbols": symbols}
             case {"type": inner}:
                 return self._strip(inner, depth + 1)
-        raise ValueError(f"its schema is no Avro schema ({type_!r})")
+        raise ValueError(f"its schema is not an Avro schema ({type_!r})")
 
     def _visit(self, depth: int) -> None:
         self._visited += 1

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy import typing as npt
 
-from tamis.formats.errors import UnreadableMetadataError, shown
+from tamis.errors import UnreadableMetadataError
+from tamis.formats.errors import shown
 from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex, Scoped
 from tamis.formats.iceberg.fields import own_names, read_field
 from tamis.formats.iceberg.types import Field, TableSchema

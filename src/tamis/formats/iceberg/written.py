@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.formats.errors import UnreadableMetadataError, UnsupportedFormatError, shown, unreachable, unreadable
+from tamis.errors import UnreadableMetadataError, UnsupportedFormatError
+from tamis.formats.errors import shown, unreachable, unreadable
 from tamis.formats.iceberg.catalogs import FileIOFetch
 from tamis.formats.iceberg.fields import read_field
 from tamis.formats.iceberg.locate import local_path
@@ -162,7 +163,7 @@ def _with_ids(metadata: TableMetadata, file_format: FileFormat, shape: Shape, pa
     try:
         return named(shape, metadata.name_mapping)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise unreadable(metadata.path, f"its name mapping is no name mapping ({error})") from error
+        raise unreadable(metadata.path, f"its name mapping is malformed ({error})") from error
 
 
 def _found(field: ReadField, shapes: Sequence[Shape]) -> ReadField:
