@@ -121,7 +121,7 @@ def open_table(
     decoded metadata is kept on local disk; if not given, the environment does, and else it is.
     """
     if format is not None and format not in FORMATS:
-        raise ValueError(f"{format!r} is no format of tables: it is one of {', '.join(FORMATS)}")
+        raise ValueError(f"{format!r} is not a table format: it is one of {', '.join(FORMATS)}")
     kept = ManifestCache.chosen(cache)
     if is_pyiceberg_table(target):
         name, location, fetch = loaded_table(target)

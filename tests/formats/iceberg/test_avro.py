@@ -79,7 +79,7 @@ def test_block_that_lies_about_its_count_is_an_error() -> None:
     ("data", "why"),
     [
         (b"", "it is empty"),
-        (b"PAR1aaaa", "it is no Avro file"),
+        (b"PAR1aaaa", "it is not an Avro file"),
         (b"AGS1\x00\x00", "it is encrypted"),
         (b"Obj\x01", "truncated"),
         (b"Obj\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "longer than 64 bits"),

@@ -375,7 +375,7 @@ CORRUPT: Final[dict[str, tuple[dict[str, object], str, str]]] = {
     "a default is no value of its column": (
         {"schemas": [{"schema-id": 0, "fields": [field(1, "a") | {"initial-default": "x"}]}]},
         "schemas[0].fields[0].initial-default",
-        "is no int32",
+        "is not an int",
     ),
     "types are nested without end": (
         {"schemas": [{"schema-id": 0, "fields": [field(1, "a", struct(100))]}]},

@@ -72,7 +72,7 @@ def test_json_of_another_type_is_an_error(type_: pa.DataType, written: Any) -> N
 
 
 def test_a_wrong_default_names_its_column() -> None:
-    with pytest.raises(UnreadableMetadataError, match=r"'amount'.*is no int32"):
+    with pytest.raises(UnreadableMetadataError, match=r"'amount'.*is not an int"):
         read_field(Field(3, "amount", pa.int32(), initial_default="many"))
 
 

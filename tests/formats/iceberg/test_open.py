@@ -114,7 +114,7 @@ def test_folder_that_is_no_table_of_the_chosen_format_says_what_it_is(tmp_path: 
     for target in (str(tmp_path / "metadata" / "v1.metadata.json"), "s3://b/t", "a.b.c"):
         with pytest.raises(UnsupportedFormatError, match="does not read Paimon"):
             tamis.open(target, format="paimon")
-    with pytest.raises(ValueError, match="'hudi' is no format of tables"):
+    with pytest.raises(ValueError, match="'hudi' is not a table format"):
         tamis.open(str(tmp_path), format="hudi")  # type: ignore[arg-type] # what is tested
 
 

@@ -82,7 +82,7 @@ def _header_of(path: str, data: bytes) -> tuple[dict[str, str], Any, int]:
 def parse_header(path: str, data: bytes) -> tuple[dict[str, str], Any, int]:
     """The header's entries, the writer's schema as JSON, and where the first block begins, after the sync marker."""
     if data[:4] != _MAGIC:
-        why = "it is encrypted" if data[:4] == _ENCRYPTED else "it is empty" if not data else "it is no Avro file"
+        why = "it is encrypted" if data[:4] == _ENCRYPTED else "it is empty" if not data else "it is not an Avro file"
         raise unreadable(path, why, 0)
     reader = _Reader(path, data, 4)
     metadata: dict[str, str] = {}

@@ -12,6 +12,8 @@ from uuid import UUID
 import pyarrow as pa
 from pyarrow import types as pt
 
+from tamis.predicate.type_names import a_type
+
 __all__ = ["default_scalar"]
 
 _LONGEST: Final = 60
@@ -35,7 +37,7 @@ def default_scalar(type_: pa.DataType, value: object) -> pa.Scalar | None:
     try:
         return pa.scalar(_plain(type_, value), _storage(type_))
     except (TypeError, ValueError, AttributeError, ArithmeticError, binascii.Error, pa.ArrowException) as error:
-        raise ValueError(f"the default {_shown(value)} is no {type_}") from error
+        raise ValueError(f"the default {_shown(value)} is not {a_type(type_)}") from error
 
 
 def _shown(value: object) -> str:
