@@ -65,6 +65,28 @@ def test_session_that_reads_missing_ids_as_nulls_is_refused(warehouse: Warehouse
         plan.read(warehouse.spark)
 
 
+def test_session_that_takes_quoted_names_for_patterns_is_refused(warehouse: Warehouse, times: str) -> None:
+    """A name in back quotes may then match other columns, and Spark fails far from the reason."""
+    plan = tamis.open(times).plan()
+    with (
+        settings(warehouse, spark__sql__parser__quotedRegexColumnNames="true"),
+        pytest.raises(SessionSettingError, match="quotedRegexColumnNames=true") as caught,
+    ):
+        plan.read(warehouse.spark)
+    assert caught.value.setting == "spark.sql.parser.quotedRegexColumnNames"
+
+
+def test_session_without_a_reader_that_tells_files_is_refused(warehouse: Warehouse, times: str) -> None:
+    """Spark's newer readers have no `_metadata`: deletes and partition values could not be told to rows."""
+    plan = tamis.open(times).plan()
+    with settings(warehouse, spark__sql__sources__useV1SourceList="orc"):
+        with pytest.raises(SessionSettingError, match=r"without parquet.*'orc,parquet'") as caught:
+            plan.read(warehouse.spark)
+        assert caught.value.value == "orc"
+        warehouse.spark.conf.set(caught.value.setting, "orc, Parquet")
+        assert plan.read(warehouse.spark).count() == 3
+
+
 def test_session_that_ignores_missing_files_still_fails_for_one(warehouse: Warehouse) -> None:
     """Rows are not lost because a session is lenient: a file that goes before it is read is told."""
     execute(

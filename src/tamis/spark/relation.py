@@ -20,7 +20,7 @@ from tamis.errors import MissingFileError, UnreadableFileError
 from tamis.formats.errors import advice, shown
 from tamis.formats.scan import FileFormat
 from tamis.spark.paths import as_shown, check_visible, pattern, plain
-from tamis.spark.session import is_remote, with_settings
+from tamis.spark.session import check_reader, is_remote, with_settings
 
 __all__ = ["STRICT", "Keys", "Relation", "listing", "relation", "whole_files"]
 
@@ -103,6 +103,7 @@ def relation(
 ) -> Relation:
     """All rows of the files, under that schema. MissingFileError if one is gone."""
     check_visible(paths)
+    check_reader(spark, file_format)
     reader = spark.read.schema(schema).options(**OPTIONS, **(options or {})).format(file_format)
     return Relation(_listed(spark, reader, paths, file_format), tuple(paths))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CASE_SENSITIVE",
     "OLDEST",
+    "check_reader",
     "checked",
     "is_case_sensitive",
     "is_remote",
@@ -34,6 +35,10 @@ FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
 """Parquet columns are found by field id, where the schema has ids."""
 IGNORE_MISSING: Final = "spark.sql.parquet.fieldId.read.ignoreMissing"
 """With it, files without field ids read as NULLs: it must be off."""
+QUOTED_PATTERNS: Final = "spark.sql.parser.quotedRegexColumnNames"
+"""With it, a name in back quotes may be a pattern: it must be off."""
+V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
+"""The file formats of which Spark tells the file of a row, and gives what a file lacks. By default all are."""
 CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
@@ -48,6 +53,13 @@ def prepared(spark: SparkSession) -> SparkSession:
             f"this session has {IGNORE_MISSING}=true, with which files that carry no field ids read as NULLs. "
             f"Set it to false: spark.conf.set({IGNORE_MISSING!r}, 'false').",
             setting=IGNORE_MISSING,
+            value="true",
+        )
+    if spark.conf.get(QUOTED_PATTERNS, "false") == "true":
+        raise SessionSettingError(
+            f"this session has {QUOTED_PATTERNS}=true, with which a column's name in back quotes is a pattern that "
+            f"may match others. Set it to false: spark.conf.set({QUOTED_PATTERNS!r}, 'false').",
+            setting=QUOTED_PATTERNS,
             value="true",
         )
     if spark.conf.get(FIELD_IDS, "false") != "true":
@@ -68,6 +80,19 @@ def checked(spark: SparkSession) -> SparkSession:
             oldest=oldest,
         )
     return spark
+
+
+def check_reader(spark: SparkSession, file_format: str) -> None:
+    """SessionSettingError if the session reads such files by the newer reader, which does not tell a row's file."""
+    listed = str(spark.conf.get(V1_SOURCES, file_format))
+    if file_format not in (name.strip().lower() for name in listed.split(",")):
+        raise SessionSettingError(
+            f"this session has {V1_SOURCES}={listed!r}, without {file_format}: the reader that it chooses does not "
+            f"tell which file a row is from. Add it: spark.conf.set({V1_SOURCES!r}, "
+            f"{','.join(filter(None, (listed, file_format)))!r}).",
+            setting=V1_SOURCES,
+            value=listed,
+        )
 
 
 def session_zone(spark: SparkSession) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyiceberg.catalog
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.table import Table
 from pyiceberg.utils.config import Config
 
@@ -21,7 +24,7 @@ from tamis.errors import (
     NoSuchTableError,
     UnsupportedFormatError,
 )
-from tamis.formats.iceberg.catalogs import file_io
+from tamis.formats.iceberg.catalogs import file_io, list_catalog
 from tests.formats.iceberg.making import table_document
 from tests.unit.cli.tables import events, folder_of
 
@@ -229,3 +232,53 @@ def test_states_are_chosen_by_snapshot_branch_tag_and_time(table: Table) -> None
 def test_two_states_at_once_are_a_mistake_of_the_caller(table: Table) -> None:
     with pytest.raises(ValueError, match="one of"):
         tamis.open(folder_of(table), ref="main", as_of_ms=1)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"header.Authorization": "Bearer s3cr3t-of-mine"},
+        {"header.X-API-Key": "s3cr3t-of-mine"},
+        {"adls.connection-string": "AccountName=a;AccountKey=s3cr3t-of-mine"},
+        {"auth": {"type": "basic", "basic": {"username": "me", "password": "s3cr3t-of-mine"}}},
+        {"s3.secret-access-key": "s3cr3t/of@mine?a=b"},
+    ],
+)
+def test_secrets_of_any_property_stay_out_of_errors(properties: dict[str, Any]) -> None:
+    """Headers, connection strings and nested settings hold secrets as well as those that are called so."""
+    (value,) = (one for one in _texts(properties) if "s3cr3t" in one)
+    secret = value.rpartition(" ")[2]
+
+    class Failing(InMemoryCatalog):
+        def load_table(self, identifier: Any) -> Any:  # noqa: ANN401 - as PyIceberg has it
+            raise RuntimeError(f"refused {identifier} with {secret}, that is {value}.")
+
+    catalog = Failing("failing")
+    catalog.properties.update(properties)
+    with pytest.raises(CatalogError, match=r"refused db\.t with …, that is ") as caught:
+        tamis.open("db.t", catalog=catalog)
+    assert "s3cr3t" not in str(caught.value)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_secrets_of_a_configured_catalog_stay_out_of_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog that fails while it is loaded is known by name alone: its secrets stand in the configuration."""
+    file = "catalog:\n  prod:\n    type: s3cr3t-kind\n    token: s3cr3t-kind\n"
+    configured(monkeypatch, tmp_path / "some", file=file)
+    with pytest.raises(CatalogError, match="'…' is not a valid CatalogType") as caught:
+        tamis.open("prod.db.t")
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_configuration_that_lists_no_catalogs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listing is the first thing to try where something is wrong with it."""
+    configured(monkeypatch, tmp_path / "odd", file="catalog: nonsense\n")
+    with pytest.raises(CatalogError, match=r"^cannot read PyIceberg's configuration: .*needs to be an object"):
+        list_catalog(None)

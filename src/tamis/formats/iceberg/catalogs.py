@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, cast
 
 from tamis.errors import CatalogError, MissingDependency, NoSuchTableError, TamisError
@@ -37,9 +38,16 @@ __all__ = [
 
 _QUERY: Final = re.compile(r"\?[^\s'\")]*=[^\s'\")]*")
 """What follows a path in a URI, whether the URI is whole or a client quotes its path alone."""
-_SECRET: Final = re.compile(r"token|secret|password|credential|access-key|account-key|sas", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    "token|secret|passw|passphrase|credential|access-?key|account-?key|api-?key|private-?key|sas"
+    "|authorization|cookie|signature|connection-?string",
+    re.IGNORECASE,
+)
+"""Names of properties whose values are secret, PyIceberg's own and those of headers that it is told to send."""
 SHORTEST_SECRET: Final = 4
 """Shorter values occur in any text by chance."""
+LONGEST_SCHEME: Final = 9
+"""Words up to this length say how one authenticates: Basic, Bearer, Negotiate."""
 
 
 CatalogLike: TypeAlias = "str | Mapping[str, str] | Catalog"
@@ -102,7 +110,10 @@ def list_catalog(name: str | None) -> CatalogListing:
         from pyiceberg.catalog import list_catalogs
 
         empty = "no catalog is configured: see ~/.pyiceberg.yaml, or set PYICEBERG_CATALOG__NAME__URI"
-        return CatalogListing(tuple(sorted(list_catalogs())), (), empty)
+        try:
+            return CatalogListing(tuple(sorted(list_catalogs())), (), empty)
+        except ValueError as error:
+            raise _unconfigured(error) from error
     first, _, namespace = name.partition(".")
     loaded, label = _loaded(first, name)
     with _reported(loaded, label, f"cannot list {name!r}", name):
@@ -127,8 +138,8 @@ def _loaded(catalog: CatalogLike, wanted: str) -> tuple[Catalog, str]:
     else:
         return catalog, f"catalog {catalog.name!r}"
     with _reported(settings, label, f"cannot open {wanted!r} through {label}", wanted):
-        name = settings.pop("name")
-        return load_catalog(name, **settings), label
+        given = {key: value for key, value in settings.items() if key != "name"}
+        return load_catalog(settings["name"], **given), label
 
 
 @contextmanager
@@ -142,8 +153,9 @@ def _reported(catalog: Catalog | Mapping[str, str], label: str, what: str, wante
         # Catalogs raise what their clients raise: none of it is ours, and all of it means the same to the user.
         reason = type(error).__name__
         properties = catalog if isinstance(catalog, Mapping) else catalog.properties
+        every = {**_configured(properties.get("name")), **properties}
         raise CatalogError(
-            f"{what}: {reason}: {_without_values(_safe(error), properties)}. "
+            f"{what}: {reason}: {_safe(error, every)}. "
             "Check the catalog's settings (~/.pyiceberg.yaml, PYICEBERG_CATALOG__...) and that it is reachable.",
             table=wanted,
             catalog=label,
@@ -288,26 +300,52 @@ def _pyiceberg() -> tuple[Any, Any]:
         ) from error
     except Exception as error:
         # PyIceberg reads its configuration when it is imported, and raises whatever its parser does.
-        raise CatalogError(
-            f"cannot read PyIceberg's configuration: {_safe(error)}. "
-            "Check .pyiceberg.yaml (in $PYICEBERG_HOME, ~ or this folder).",
-            table="",
-            catalog="",
-            reason=type(error).__name__,
-        ) from error
+        raise _unconfigured(error) from error
     return load_catalog, NoTable
 
 
-def _safe(error: BaseException) -> str:
-    """The first line of a message, without credentials or query in any URI and without its full stop."""
-    line = str(error).strip().partition("\n")[0]
+def _unconfigured(error: Exception) -> CatalogError:
+    return CatalogError(
+        f"cannot read PyIceberg's configuration: {_safe(error)}. "
+        "Check .pyiceberg.yaml (in $PYICEBERG_HOME, ~ or this folder).",
+        table="",
+        catalog="",
+        reason=type(error).__name__,
+    )
+
+
+def _configured(name: object) -> Mapping[str, Any]:
+    """What PyIceberg's configuration has of a catalog; nothing if it has none, or cannot be read."""
+    from pyiceberg.utils.config import Config
+
+    try:
+        return Config().get_catalog_config(str(name)) or {}
+    except Exception:  # noqa: BLE001 - the error at hand is the one to report, not a second one
+        return {}
+
+
+def _safe(error: BaseException, properties: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The first line of a message, without credentials or query in any URI, secret values and its full stop."""
+    line = _without_values(str(error).strip().partition("\n")[0], properties)
     line = " ".join(shown(word) for word in line.split(" "))
     return _QUERY.sub("?…", line)[:300].rstrip(".")
 
 
-def _without_values(text: str, properties: Mapping[str, Any]) -> str:
-    """The text without any value that a property keeps secret."""
-    for name, value in properties.items():
-        if _SECRET.search(name) and isinstance(value, str) and len(value) >= SHORTEST_SECRET:
-            text = text.replace(value, "…")
+def _without_values(text: str, properties: Mapping[Any, Any]) -> str:
+    """The text without any value that a property keeps secret, however deep it stands."""
+    for value in sorted(_secrets(properties, secret=False), key=len, reverse=True):
+        text = text.replace(value, "…")
     return text
+
+
+def _secrets(value: object, *, secret: bool) -> Iterator[str]:
+    match value:
+        case Mapping():
+            for name, inner in value.items():
+                yield from _secrets(inner, secret=secret or _SECRET.search(str(name)) is not None)
+        case list() | tuple():
+            for inner in value:
+                yield from _secrets(inner, secret=secret)
+        case str() if secret and len(value) >= SHORTEST_SECRET:
+            # A header says how it authenticates before what with.
+            yield from {value, *(word for word in value.split() if len(word) > LONGEST_SCHEME)}
