@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tamis.errors import SettingError, UnreadableMetadataError
-from tamis.formats.iceberg import framing, inflate
+from tamis.formats.iceberg import decoder, framing, inflate
 from tamis.formats.iceberg.avro import header, parse_avro, varint
 from tamis.formats.iceberg.inflate import LIMIT_VARIABLE, inflate_gzip
 from tamis.formats.iceberg.reading import decode_columns
@@ -89,6 +92,38 @@ def test_files_of_several_batches_come_out_whole(count: int) -> None:
     first = container((half, records(*range(half))))
     second = container((count - half, deflated(records(*range(half, count)))), codec="deflate")
     assert numbers(first, second) == list(range(count))
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.sampled_from([0, 3, 1 << 40]))
+def test_files_with_and_without_records_come_out_in_order(counts: list[int], long_run: int) -> None:
+    """Records of files are taken by slices or by a filter, whichever is less work: both are the same records."""
+    starts = [sum(counts[:place]) for place in range(len(counts))]
+    files = [
+        container((count, records(*range(start, start + count)))) for start, count in zip(starts, counts, strict=True)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(framing, "_LONG_RUN", long_run)
+        assert numbers(*files) == list(range(sum(counts)))
+        parsed = [parse_avro(f"{place}.avro", data) for place, data in enumerate(files)]
+        (found,) = decode_columns(parsed, [(1,)], {})
+    assert found.files.tolist() == [place for place, count in enumerate(counts) for _ in range(count)]
+
+
+@pytest.mark.parametrize("taken", [1, 7, 1000])
+def test_pieces_that_the_system_takes_in_part_are_written_whole(taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write may end early: a signal comes, or it is more than 2 GiB. What is missing is written after it."""
+    writev, write = os.writev, os.write
+
+    def some_of(descriptor: int, pieces: Sequence[bytes]) -> int:
+        return write(descriptor, b"".join(pieces)[:taken])
+
+    monkeypatch.setattr(decoder, "_PIECES", 3)
+    monkeypatch.setattr(os, "writev", some_of)
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:taken]))
+    blocks = [(1, records(number)) for number in range(50)]
+    assert numbers(container(*blocks)) == list(range(50))
+    monkeypatch.setattr(os, "writev", writev)
+    assert numbers(container(*blocks)) == list(range(50))
 
 
 def test_half_a_record_behind_the_last_one_is_an_error() -> None:
