@@ -55,11 +55,12 @@ def test_session_that_calls_other_times_timestamp_reads_the_same_types(warehouse
         assert found.where("ts = timestamp_ltz'2024-01-01 02:00:00Z'").count() == 2
 
 
-def test_session_that_reads_missing_ids_as_nulls_is_refused(warehouse: Warehouse, times: str) -> None:
-    """A file without field ids would read as NULLs, in silence."""
+@pytest.mark.parametrize("value", ["true", "TRUE", " True "])
+def test_session_that_reads_missing_ids_as_nulls_is_refused(warehouse: Warehouse, times: str, value: str) -> None:
+    """A file without field ids would read as NULLs, in silence. To Spark every spelling of true is one."""
     plan = tamis.open(times).plan()
     with (
-        settings(warehouse, spark__sql__parquet__fieldId__read__ignoreMissing="true"),
+        settings(warehouse, spark__sql__parquet__fieldId__read__ignoreMissing=value),
         pytest.raises(SessionSettingError, match="ignoreMissing=true"),
     ):
         plan.read(warehouse.spark)
@@ -85,6 +86,14 @@ def test_session_without_a_reader_that_tells_files_is_refused(warehouse: Warehou
         assert caught.value.value == "orc"
         warehouse.spark.conf.set(caught.value.setting, "orc, Parquet")
         assert plan.read(warehouse.spark).count() == 3
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", " True "])
+def test_session_that_tells_cases_apart_does_so_however_it_is_spelt(
+    warehouse: Warehouse, times: str, value: str
+) -> None:
+    with settings(warehouse, spark__sql__caseSensitive=value), pytest.raises(BindError, match="ID"):
+        tamis.open(times).plan("ID > 0", spark=warehouse.spark)
 
 
 def test_session_that_ignores_missing_files_still_fails_for_one(warehouse: Warehouse) -> None:

@@ -19,7 +19,7 @@ from tamis.predicate.bind import bind
 from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
-from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive
+from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, is_on
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,9 +122,9 @@ def check_meaning(predicate: BoundPredicate, schema: Schema, spark: SparkSession
 
 
 def _differs(setting: _Setting, spark: SparkSession) -> bool:
-    if str(spark.conf.get(setting.name, setting.taken)).lower() == setting.taken.lower():
+    if str(spark.conf.get(setting.name, setting.taken)).strip().lower() == setting.taken.lower():
         return False
-    return setting.ansi is None or str(spark.conf.get(ANSI, "true")).lower() == setting.ansi
+    return setting.ansi is None or is_on(spark, ANSI, "true") is (setting.ansi == "true")
 
 
 def _check_names(predicate: BoundPredicate, schema: Schema) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "check_reader",
     "checked",
     "is_case_sensitive",
+    "is_on",
     "is_remote",
     "prepared",
     "session_zone",
@@ -48,21 +49,21 @@ _settings = RLock()
 def prepared(spark: SparkSession) -> SparkSession:
     """The session, checked and ready to read by field ids; SparkVersionError if it is too old."""
     checked(spark)
-    if spark.conf.get(IGNORE_MISSING, "false") == "true":
+    if is_on(spark, IGNORE_MISSING):
         raise SessionSettingError(
             f"this session has {IGNORE_MISSING}=true, with which files that carry no field ids read as NULLs. "
             f"Set it to false: spark.conf.set({IGNORE_MISSING!r}, 'false').",
             setting=IGNORE_MISSING,
             value="true",
         )
-    if spark.conf.get(QUOTED_PATTERNS, "false") == "true":
+    if is_on(spark, QUOTED_PATTERNS):
         raise SessionSettingError(
             f"this session has {QUOTED_PATTERNS}=true, with which a column's name in back quotes is a pattern that "
             f"may match others. Set it to false: spark.conf.set({QUOTED_PATTERNS!r}, 'false').",
             setting=QUOTED_PATTERNS,
             value="true",
         )
-    if spark.conf.get(FIELD_IDS, "false") != "true":
+    if not is_on(spark, FIELD_IDS):
         spark.conf.set(FIELD_IDS, "true")
     return spark
 
@@ -102,7 +103,12 @@ def session_zone(spark: SparkSession) -> str:
 
 def is_case_sensitive(spark: SparkSession) -> bool:
     """Whether the session tells names apart that differ in case alone."""
-    return checked(spark).conf.get(CASE_SENSITIVE, "false") == "true"
+    return is_on(checked(spark), CASE_SENSITIVE)
+
+
+def is_on(spark: SparkSession, name: str, default: str = "false") -> bool:
+    """Whether a setting is true. Spark keeps it as it was spelt, and takes TRUE and blanks for the same."""
+    return str(spark.conf.get(name, default)).strip().lower() == "true"
 
 
 def is_remote(spark: SparkSession) -> bool:
