@@ -168,6 +168,50 @@ def test_session_that_compares_times_as_texts_is_refused(warehouse: Warehouse, t
             plan.read(warehouse.spark)
 
 
+@pytest.fixture(scope="module")
+def listed(warehouse: Warehouse) -> str:
+    """A table with a value in each file, of types that have several spellings."""
+    execute(
+        warehouse.spark,
+        "create table ice.db.listed (id int, k string, dec decimal(9,2), d date, ts timestamp, f double, "
+        "s struct<i: int>) using iceberg",
+        "insert into ice.db.listed values "
+        "(5, 'k5', 5.5, date'2020-01-05', timestamp'2020-01-05 00:00:00', 5D, named_struct('i', 5))",
+        "insert into ice.db.listed values "
+        "(6, 'k6', 6.5, date'2020-01-06', timestamp'2020-01-06 00:00:00', 6D, named_struct('i', 6))",
+    )
+    return warehouse.path("listed")
+
+
+OTHER_TEXTS = ("id in ('05', 7)", "dec in ('5.5')", "d in ('2020-1-5')", "ts in ('2020-01-05')", "f in ('5')")
+
+
+@pytest.mark.parametrize("where", [*OTHER_TEXTS, "S.I in ('05')", "year(d) in ('02020')"])
+def test_session_that_compares_lists_as_texts_is_refused(warehouse: Warehouse, listed: str, where: str) -> None:
+    """Without ANSI rules 5 is not in ('05'): a file of fives was pruned of NOT IN, and its rows were lost."""
+    spark = warehouse.spark
+    for condition in (where, f"not ({where})"):
+        plan = tamis.open(listed).plan(condition)
+        assert plan.read(spark).count() == spark.table("ice.db.listed").where(condition).count()
+        with (
+            settings(warehouse, spark__sql__ansi__enabled="false"),
+            pytest.raises(SessionSettingError, match=r"ansi\.enabled=false, which changes what a text in a list"),
+        ):
+            plan.read(spark)
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["K in ('k5')", "id in (5, 6.0)", "d in (date'2020-01-05')", "id = '05' and k = 'in'", "left(k, 1) in ('k')"],
+)
+def test_lists_that_mean_the_same_are_read_without_ansi_rules(warehouse: Warehouse, listed: str, where: str) -> None:
+    """Such sessions are common, and most lists are of the column's own type."""
+    with settings(warehouse, spark__sql__ansi__enabled="false"):
+        for condition in (where, f"not ({where})"):
+            found = tamis.open(listed).plan(condition).read(warehouse.spark)
+            assert found.count() == warehouse.spark.table("ice.db.listed").where(condition).count()
+
+
 def test_session_that_tells_cases_apart_is_heeded(warehouse: Warehouse, texts: str) -> None:
     """With spark the plan binds as the session does; a plan for another session is refused if names differ."""
     table = tamis.open(texts)

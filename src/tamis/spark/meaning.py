@@ -12,11 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from pyarrow import types as pt
 
 from tamis.errors import BindError, SessionSettingError
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import BoundPredicate
+from tamis.predicate.keys import is_text
+from tamis.predicate.literals import LiteralColumn
+from tamis.predicate.nodes import Call, In, Node, operands_of
 from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, is_on
@@ -51,6 +55,38 @@ def _has_moment(predicate: BoundPredicate) -> bool:
     return any(pt.is_date(one.type) or pt.is_timestamp(one.type) for one in predicate.columns)
 
 
+def _lists_texts(predicate: BoundPredicate) -> bool:
+    """Whether a list has a text in it for a column of another type.
+
+    By ANSI rules the text becomes a value of the column's type, as beside `=`. Without them the column becomes a
+    text, and 5 is not in ('05'), nor 5.50 in ('5.5').
+    """
+    if not _LISTED_TEXT.search(predicate.sql):
+        return False
+    texts = {_folded(one.path) for one in predicate.columns if is_text(one.type) or one.type == pa.uuid()}
+    todo: list[Node] = [parse(predicate.sql)]
+    while todo:
+        node = todo.pop()
+        todo += operands_of(node)
+        if isinstance(node, In) and _has_text(node):
+            term = node.term
+            is_text_column = not isinstance(term, Call) and _folded(term.path) in texts
+            if not is_text_column and not (isinstance(term, Call) and term.function == "left"):
+                return True
+    return False
+
+
+def _has_text(node: In) -> bool:
+    if isinstance(node.literals, LiteralColumn):
+        return node.literals.type is not None and is_text(node.literals.type)
+    return any(is_text(one.type) for one in node.literals)
+
+
+def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.lower() for name in path)
+
+
+_LISTED_TEXT: Final = re.compile(r"""\bin\b.*['"]""", re.IGNORECASE | re.DOTALL)
 SETTINGS: Final = (
     _Setting(
         "spark.sql.parser.escapedStringLiterals",
@@ -90,6 +126,7 @@ SETTINGS: Final = (
         "the comparison of a date or time with a text",
         "false",
     ),
+    _Setting(ANSI, "true", _lists_texts, "a text in a list of numbers, dates or times"),
     _Setting("spark.sql.timestampType", "TIMESTAMP_LTZ", _has(r"timestamp(?!_)"), "the word timestamp"),
     _Setting("spark.sql.decimalOperations.allowPrecisionLoss", "true", _has("[*/%+-]"), "arithmetic on decimals"),
     _Setting("spark.sql.legacy.literal.pickMinimumPrecision", "true", _has("[*/%+-]"), "arithmetic on decimals"),
@@ -108,7 +145,8 @@ def check_meaning(predicate: BoundPredicate, schema: Schema, spark: SparkSession
     if not predicate.columns:
         return
     for setting in SETTINGS:
-        if setting.concerns(predicate) and _differs(setting, spark):
+        # A session that differs is rare, and asking it is quick beside parsing a long list again.
+        if _differs(setting, spark) and setting.concerns(predicate):
             value = str(spark.conf.get(setting.name))
             raise SessionSettingError(
                 f"this session has {setting.name}={value}, which changes what {setting.changes} means in the "
