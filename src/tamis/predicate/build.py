@@ -230,6 +230,9 @@ def col(name: str, *fields: str) -> ColumnExpression:
     >>> str((col("ts") >= date(2024, 1, 15)) & col("region").isin(["eu", "uk"]))
     "ts >= date '2024-01-15' AND region IN ('eu', 'uk')"
     """
+    for part in (name, *fields):
+        if not isinstance(part, str):
+            raise TypeError(f"a column's name is a {type(part).__name__}: give text, such as col('id').")
     return ColumnExpression(Ref((name, *fields) if fields else _split(name)))
 
 

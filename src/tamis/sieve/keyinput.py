@@ -31,6 +31,9 @@ def column_paths(columns: ColumnName | Sequence[ColumnName]) -> tuple[tuple[str,
     >>> column_paths("a.b"), column_paths(["`a.b`", ("a", "b")])
     ((('a', 'b'),), (('a.b',), ('a', 'b')))
     """
+    given: object = columns
+    if isinstance(given, bytes) or not isinstance(given, Sequence):
+        raise TypeError(f"the columns of a runtime filter are a {type(given).__name__}: give a name, or several.")
     paths = tuple(_path(name) for name in ([columns] if isinstance(columns, str) else columns))
     if not paths:
         raise FilterInputError("a runtime filter needs at least one column. Name those that the join compares.")
@@ -49,8 +52,12 @@ def key_arrays(names: Sequence[str], keys: KeyInput) -> list[pa.Array]:
 
 
 def _path(name: ColumnName) -> tuple[str, ...]:
+    if isinstance(name, tuple) and all(isinstance(part, str) for part in name):
+        return name
     if not isinstance(name, str):
-        return tuple(name)
+        raise TypeError(
+            f"a column of a runtime filter is a {type(name).__name__}: give its name, or its path's parts."
+        )
     found = list(_PART.finditer(name))
     if not found or ".".join(part.group() for part in found) != name:
         raise FilterInputError(
@@ -60,6 +67,9 @@ def _path(name: ColumnName) -> tuple[str, ...]:
 
 
 def _arrays(names: Sequence[str], keys: KeyInput) -> list[KeyColumn]:
+    if isinstance(keys, (str, bytes)):
+        # A text is a sequence of letters, and would be taken for a list of them.
+        raise TypeError(f"the join keys are one value, {keys!r}: give a list of keys.")
     if isinstance(keys, pa.RecordBatch):
         keys = pa.Table.from_batches([keys])
     if isinstance(keys, pa.Table):

@@ -154,6 +154,8 @@ class RuntimeFilter:
         range of a single column, at the cost of Python workers on the executors. FilterInputError if the keys are of
         a type that cannot be used.
         """
+        if not hasattr(df, "sparkSession"):
+            raise TypeError(f"df is a {type(df).__name__}: give a DataFrame of Spark.")
         from tamis.spark.keys import collect
 
         return collect(df, columns, names=names, max_keys=max_keys, null_safe=null_safe, with_bloom=bloom, pin=pin)
