@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -74,6 +75,7 @@ def _cut(given: Any, found: Any) -> bool:  # noqa: ANN401 - as value_of
     return False
 
 
+@lru_cache(maxsize=64)
 def _iceberg_type(type_: pa.DataType) -> Any:  # noqa: ANN401 - PyIceberg's types; one line a type
     """Iceberg's name for the type; None if PyIceberg compares it with nothing."""
     from pyiceberg import types as ice
