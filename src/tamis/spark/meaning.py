@@ -44,6 +44,8 @@ class _Setting:
     """What it changes, as in: "it changes what ... means"."""
     ansi: str | None = None
     """The value of ANSI under which alone it has an effect."""
+    surely: Callable[[BoundPredicate], bool] | None = None
+    """Asked last, for it takes as long as to parse the condition: whether it concerns it indeed."""
 
 
 def _has(pattern: str) -> Callable[[BoundPredicate], bool]:
@@ -61,8 +63,6 @@ def _lists_texts(predicate: BoundPredicate) -> bool:
     By ANSI rules the text becomes a value of the column's type, as beside `=`. Without them the column becomes a
     text, and 5 is not in ('05'), nor 5.50 in ('5.5').
     """
-    if not _LISTED_TEXT.search(predicate.sql):
-        return False
     texts = {_folded(one.path) for one in predicate.columns if is_text(one.type) or one.type == pa.uuid()}
     todo: list[Node] = [parse(predicate.sql)]
     while todo:
@@ -86,7 +86,6 @@ def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.lower() for name in path)
 
 
-_LISTED_TEXT: Final = re.compile(r"""\bin\b.*['"]""", re.IGNORECASE | re.DOTALL)
 SETTINGS: Final = (
     _Setting(
         "spark.sql.parser.escapedStringLiterals",
@@ -126,7 +125,13 @@ SETTINGS: Final = (
         "the comparison of a date or time with a text",
         "false",
     ),
-    _Setting(ANSI, "true", _lists_texts, "a text in a list of numbers, dates or times"),
+    _Setting(
+        ANSI,
+        "true",
+        _has(r"""\bin\b.*['"]"""),
+        "a text in a list of numbers, dates or times",
+        surely=_lists_texts,
+    ),
     _Setting("spark.sql.timestampType", "TIMESTAMP_LTZ", _has(r"timestamp(?!_)"), "the word timestamp"),
     _Setting("spark.sql.decimalOperations.allowPrecisionLoss", "true", _has("[*/%+-]"), "arithmetic on decimals"),
     _Setting("spark.sql.legacy.literal.pickMinimumPrecision", "true", _has("[*/%+-]"), "arithmetic on decimals"),
@@ -145,8 +150,8 @@ def check_meaning(predicate: BoundPredicate, schema: Schema, spark: SparkSession
     if not predicate.columns:
         return
     for setting in SETTINGS:
-        # A session that differs is rare, and asking it is quick beside parsing a long list again.
-        if _differs(setting, spark) and setting.concerns(predicate):
+        concerned = setting.concerns(predicate) and _differs(setting, spark)
+        if concerned and (setting.surely is None or setting.surely(predicate)):
             value = str(spark.conf.get(setting.name))
             raise SessionSettingError(
                 f"this session has {setting.name}={value}, which changes what {setting.changes} means in the "
