@@ -81,6 +81,8 @@ def test_value_is_brought_to_the_column_s_type_as_pyiceberg_does(expression: obj
         ice.EqualTo("z", "2024-01-01T12:00:00"),
         ice.EqualTo("w", "2024-01-01T12:00:00+02:00"),
         ice.EqualTo("u", "no uuid"),
+        ice.LessThan("t", 24 * 3600 * 10**6),
+        ice.GreaterThan("t", -1),
         ice.In("d", {"2024-01-01", dt.datetime(2024, 1, 1, 12)}),
     ],
     ids=str,

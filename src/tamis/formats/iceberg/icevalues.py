@@ -116,6 +116,8 @@ def _python_value(literal: Any, column: Column | None) -> Any:  # noqa: ANN401 -
             zoned = column is not None and pt.is_timestamp(column.type) and column.type.tz is not None
             return moment if zoned else moment.replace(tzinfo=None)
         case "TimeLiteral":
+            if not 0 <= value < _DAY:
+                raise ValueError("it is no time of day")
             return (datetime.min + timedelta(microseconds=value)).time()  # noqa: DTZ901 - a time of day has no zone
         case "UUIDLiteral":
             return UUID(bytes=value)
