@@ -100,13 +100,13 @@ def join_keys(
     """
     sensitive = is_case_sensitive(other.sparkSession)
     columns = [table.schema.find(path, case_sensitive=sensitive) for path in join.columns]
-    require_columns(other, join.others)
+    fields = require_columns(other, join.others)
     if join.how in PRESERVED:
         return None, f"no join keys were collected: a {join.how} join keeps rows of the table that have no match"
     if other.isStreaming:
         return None, "no join keys were collected: a stream has no last key"
     try:
-        types = key_types(other, join.others)
+        types = key_types(join.others, fields)
     except FilterInputError as error:
         return None, f"no join keys were collected: {error}"
     reasons = [convert(pa.array([], type_), column.type) for type_, column in zip(types, columns, strict=True)]
@@ -121,7 +121,7 @@ def join_keys(
         side = looked_at(other) if options.pin else None
         if options.bloom is None and not (bloom or (side is not None and side.whole)):
             seen = side or Side(other, None, whole=False)
-            share, count = outlook(seen, join.others, join.columns, options.max_keys, saved)
+            share, count = outlook(seen, join.others, types, join.columns, options.max_keys, saved)
             if share < LEAST_SAVED:
                 return None, (
                     f"no join keys were collected: there are {count}, which save {share:.0%} of the table. "
@@ -136,6 +136,7 @@ def join_keys(
             with_bloom=bloom,
             pin=options.pin,
             side=side,
+            types=types,
         )
     except FilterInputError as error:
         return None, f"the join keys cannot prune: {error}"

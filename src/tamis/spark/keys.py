@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, functions
-from pyspark.sql.types import DataType, DecimalType
+from pyspark.sql.types import DataType, DecimalType, StructField
 
 from tamis.errors import FilterInputError
 from tamis.sieve.bloom import Bloom
@@ -83,10 +83,12 @@ def collect(  # noqa: PLR0913 - each is a choice of its own, with a default
     with_bloom: bool = True,
     pin: bool = True,
     side: Side | None = None,
+    types: Sequence[pa.DataType] | None = None,
 ) -> RuntimeFilter:
     """The filter, with the build side that it was collected from: see RuntimeFilter.from_dataframe.
 
-    side is the build side if it was looked at before.
+    side is the build side if it was looked at before, and types are those of its key columns if they are known: to
+    ask Spark again takes some milliseconds each time.
     """
     start = perf_counter()
     checked(df.sparkSession)
@@ -95,14 +97,14 @@ def collect(  # noqa: PLR0913 - each is a choice of its own, with a default
         names = [tuple(path) for path in column_paths(wanted)]
     paths = column_paths(names)
     _check(df, wanted, paths, max_keys)
-    require_columns(df, wanted)
-    types = key_types(df, wanted)
+    if types is None:
+        types = key_types(wanted, require_columns(df, wanted))
     if side is None:
         side = looked_at(df) if pin else Side(df, None, whole=False)
     frame = side.pinned() if pin else df
-    keys = _key_columns(frame, wanted, null_safe=null_safe)
     found = side.keys(wanted) if side.whole else None
     if found is None or found.num_rows > max_keys:
+        keys = _key_columns(frame, wanted, null_safe=null_safe)
         found = _listed(keys, max_keys)
     if found is not None:
         listed = RuntimeFilter.of(paths, _plain(found, types, wanted), null_safe=null_safe)
@@ -147,19 +149,20 @@ def looked_at(df: DataFrame) -> Side:
         return Side(df, None, whole=False)
     texts = {field.name for field in fields if field.dataType.typeName() in {"string", "binary"}}
     most = max(min(MAX_LOCAL_ROWS, MAX_LOCAL_BYTES // (MAX_CELL_BYTES * len(texts) + 16 * len(fields) + 1)), 1)
-    rows = _cut(df.limit(most + 1), texts).toArrow()
+    rows = _cut(df.limit(most + 1), [field.name for field in fields], texts).toArrow()
     if pc.any(rows.column(_WIDE)).as_py():
         return Side(df, None, whole=False)
     return Side(df, rows.drop_columns([_WIDE]), whole=rows.num_rows <= most)
 
 
-def _cut(df: DataFrame, texts: Collection[str]) -> DataFrame:
+def _cut(df: DataFrame, names: Sequence[str], texts: Collection[str]) -> DataFrame:
     """The rows without long values, and whether each had one: so much cannot come to the driver by accident."""
-    columns, wide = [], functions.lit(False)  # noqa: FBT003 - a literal of SQL
-    for name in df.columns:
+    wide = no = functions.lit(False)  # noqa: FBT003 - a literal of SQL
+    columns = []
+    for name in names:
         column = functions.col(quoted(name))
         if name in texts:
-            long = functions.coalesce(functions.octet_length(column) > MAX_CELL_BYTES, functions.lit(False))  # noqa: FBT003
+            long = functions.coalesce(functions.octet_length(column) > MAX_CELL_BYTES, no)
             wide = wide | long
             column = functions.when(~long, column).alias(name)
         columns.append(column)
@@ -169,6 +172,7 @@ def _cut(df: DataFrame, texts: Collection[str]) -> DataFrame:
 def outlook(
     side: Side,
     columns: Sequence[str],
+    types: Sequence[pa.DataType],
     names: Sequence[ColumnName],
     max_keys: int,
     saved: Callable[[RuntimeFilter], float],
@@ -179,7 +183,7 @@ def outlook(
     the first rows save at least as much as those of all rows: often that is enough to know.
     """
     head = side.keys(columns)
-    types, paths = key_types(side.frame, columns), column_paths(names)
+    paths = column_paths(names)
     repeated = head is None or 2 * head.group_by(head.column_names).aggregate([]).num_rows < head.num_rows
     if head is not None and not repeated:
         share = saved(RuntimeFilter.of(paths, _plain(head, types, columns)))
@@ -197,10 +201,10 @@ def outlook(
     ), f"about {count:,}"
 
 
-def require_columns(df: DataFrame, columns: Sequence[str]) -> None:
-    """FilterInputError if the DataFrame lacks one of the columns, or has several of the name."""
+def require_columns(df: DataFrame, columns: Sequence[str]) -> list[StructField]:
+    """What these columns are. FilterInputError if the DataFrame lacks one of them, or has several of the name."""
     try:
-        df.select(*columns).schema  # noqa: B018 - Spark Connect resolves names when it is asked
+        return df.select(*columns).schema.fields
     except AnalysisException as error:
         raise FilterInputError(
             f"the DataFrame has no such key columns, or not just one of each: {', '.join(columns)}. "
@@ -209,9 +213,8 @@ def require_columns(df: DataFrame, columns: Sequence[str]) -> None:
         ) from error
 
 
-def key_types(df: DataFrame, columns: Sequence[str]) -> list[pa.DataType]:
+def key_types(columns: Sequence[str], fields: Sequence[StructField]) -> list[pa.DataType]:
     """The types of key columns as Arrow has them; FilterInputError for one that has no keys."""
-    fields = df.select(*columns).schema.fields
     return [_arrow_type(name, field.dataType) for name, field in zip(columns, fields, strict=True)]
 
 
