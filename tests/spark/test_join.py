@@ -270,7 +270,7 @@ def test_build_side_too_large_to_list_prunes_by_its_range(table: Table, full: Da
     (found,) = plan.plan.stats.filters
     assert not found.exact
     assert found.dropped["stats"] >= 4
-    assert "~18" in plan.explain()
+    assert "about 18 keys" in " ".join(plan.explain().split())
 
 
 def test_skewed_build_side_gives_every_pair(table: Table, full: DataFrame, spark: SparkSession) -> None:
@@ -319,7 +319,7 @@ def test_joined_rows_stay_the_same_when_both_sides_change(spark: SparkSession, t
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("cast(id as double)", "Spark rounds int64 values"),
+        ("cast(id as double)", "Spark rounds bigint values"),
         ("cast(id as string)", "do not compare exactly"),
         ("cast(id as string) collate utf8_lcase", "collation"),
     ],
@@ -331,8 +331,9 @@ def test_keys_that_cannot_prune_are_not_collected(
     other = dim.selectExpr(f"{key} as k", "name")
     plan = table.plan_join(other, {"id": "k"})
     assert plan.keys is None
-    assert "no join keys were collected" in plan.explain()
-    assert said in plan.explain()
+    explained = " ".join(plan.explain().split())
+    assert "no join keys were collected" in explained
+    assert said in explained
     same(plan.read(), full.join(other, full["id"] == other["k"]))
 
 
