@@ -6,11 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import tamis
 from tamis.errors import (
@@ -272,7 +270,14 @@ def test_a_plan_for_another_time_zone_is_not_read(warehouse: Warehouse, evolved:
 
 def test_an_old_spark_is_told_what_is_needed(warehouse: Warehouse, evolved: Callable[[int], str]) -> None:
     """Before anything is asked of it."""
-    old: Any = SimpleNamespace(version="3.5.4")
+
+    class Old(SparkSession):
+        version = "3.5.4"
+
+        def __init__(self) -> None:
+            """Without a JVM: nothing but its version is asked for."""
+
+    old = Old()
     with pytest.raises(SparkVersionError, match=r"Spark 3\.5\.4.*4\.1"):
         tamis.open(warehouse.path(evolved(2))).plan().read(old)
 
