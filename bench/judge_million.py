@@ -17,6 +17,7 @@ from functools import reduce
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy import typing as npt
 from pyiceberg import expressions as ice
 from pyiceberg.conversions import to_bytes
@@ -69,7 +70,8 @@ class Bounds:
 def make_bounds(rng: np.random.Generator) -> Bounds:
     """Narrow ranges of a, wider ones of b and s, in files that stand in any order; one in a thousand is all null."""
     rows = pa.array(np.full(FILES, ROWS))
-    nulls = pa.array(np.where(rng.random(FILES) < 0.001, ROWS, rng.integers(0, 3, FILES)))
+    empty = rng.random(FILES) < 0.001
+    nulls = pa.array(np.where(empty, ROWS, rng.integers(0, 3, FILES)))
     numbers, listed = rng.integers(0, 2 * X, FILES), rng.integers(0, KEYS, FILES)
     words = np.sort(_words(rng))
     first = rng.integers(0, FILES, FILES)
@@ -79,7 +81,11 @@ def make_bounds(rng: np.random.Generator) -> Bounds:
         (pa.array(listed), pa.array(listed + rng.integers(0, 20_000, FILES))),
         (_strings(words[first]), _strings(words[last])),
     )
-    return Bounds(tuple(ColumnStats(low, high, nulls, None, rows) for low, high in pairs))
+    # A column of nulls has no bounds: with some it would contradict itself, and prove nothing.
+    known = pa.array(~empty)
+    return Bounds(
+        tuple(ColumnStats(*(pc.if_else(known, bound, None) for bound in pair), nulls, None, rows) for pair in pairs)
+    )
 
 
 def _words(rng: np.random.Generator) -> npt.NDArray[np.bytes_]:
@@ -95,8 +101,8 @@ def data_files(bounds: Bounds, count: int) -> list[DataFile]:
     """The first files as PyIceberg has them after reading a manifest."""
     columns = [
         (
-            [to_bytes(type_, value) for value in stats.lower[:count].to_pylist()],
-            [to_bytes(type_, value) for value in stats.upper[:count].to_pylist()],
+            [None if value is None else to_bytes(type_, value) for value in stats.lower[:count].to_pylist()],
+            [None if value is None else to_bytes(type_, value) for value in stats.upper[:count].to_pylist()],
             stats.null_count[:count].to_pylist(),
         )
         for type_, stats in zip(TYPES, bounds.stats, strict=True)
@@ -112,8 +118,8 @@ def data_files(bounds: Bounds, count: int) -> list[DataFile]:
             value_counts=dict.fromkeys((1, 2, 3), ROWS),
             null_value_counts={id_: nulls[place] for id_, (_, _, nulls) in enumerate(columns, 1)},
             nan_value_counts={},
-            lower_bounds={id_: lower[place] for id_, (lower, _, _) in enumerate(columns, 1)},
-            upper_bounds={id_: upper[place] for id_, (_, upper, _) in enumerate(columns, 1)},
+            lower_bounds={id_: lower[place] for id_, (lower, _, _) in enumerate(columns, 1) if lower[place]},
+            upper_bounds={id_: upper[place] for id_, (_, upper, _) in enumerate(columns, 1) if upper[place]},
         )
         for place in range(count)
     ]
