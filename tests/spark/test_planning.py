@@ -307,5 +307,5 @@ def test_manifest_that_spark_hides_is_planned_here_and_said_or_refused(
 
 
 def test_word_that_is_none_of_the_three_is_refused(spark: SparkSession, tables: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="'auto', 'always' or 'never'"):
+    with pytest.raises(ValueError, match="'auto', 'always', 'never'"):
         tamis.open(tables["evolved"]).plan(spark=spark, executors="sometimes")  # type: ignore[arg-type]

@@ -61,8 +61,6 @@ def sift_with(
     "auto" goes to the executors above MOST_LOCAL_FILES or MOST_LOCAL_BYTES, and stays here with a note if Spark
     cannot read the metadata; "always" goes there, or is an ExecutorError that says why not.
     """
-    if executors not in {"auto", "always", "never"}:
-        raise ValueError(f"executors is 'auto', 'always' or 'never', not {executors!r}")
     checked(spark)
     spread = source.spread(sieve)
     large = spread.files > MOST_LOCAL_FILES or spread.size > MOST_LOCAL_BYTES
