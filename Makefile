@@ -44,8 +44,9 @@ check: java $(READY)  ## lint, format, types, import direction, and the examples
 bench: java $(READY)  ## run every benchmark against its peer
 	$(BIN)/python -m bench
 
-soak: $(READY)  ## the property tests with a long, random budget
-	TAMIS_HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/property
+soak: java $(READY)  ## the property tests, the contract, races and crashes with a long, random budget
+	TAMIS_HYPOTHESIS_PROFILE=soak $(BIN)/pytest tests/property tests/contract tests/engines/test_delta_generated.py \
+	  tests/engines/test_races.py tests/engines/test_crashes.py
 
 mutants: $(READY)  ## break the source one line at a time, and say which breaks no test notices
 	$(BIN)/python -m tests.mutants.run

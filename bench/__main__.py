@@ -22,7 +22,7 @@ from typing import Any
 from bench.harness import HERE, RESULTS, Claim, table
 
 NO_SCRIPTS = {"__init__", "__main__", "harness"}
-PACKAGES = ("tamis", "pyarrow", "numpy", "datafusion", "pyiceberg")
+PACKAGES = ("tamis", "pyarrow", "numpy", "datafusion", "pyiceberg", "deltalake")
 
 
 def scripts() -> list[str]:
@@ -71,6 +71,14 @@ def _processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
+def keep(where: dict[str, Any], ran: list[dict[str, Any]], failed: list[str]) -> None:
+    """Write down what was measured so far: a run that is broken off keeps the figures of the scripts that ended."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(
+        json.dumps({"machine": where, "scripts": ran, "failed": failed}, indent=1) + "\n", encoding="utf-8"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Run benchmarks against their peers.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"which ones; all if none: {', '.join(scripts())}")
@@ -87,12 +95,11 @@ def main() -> int:
             failed.append(name)
         else:
             ran.append(found)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(
-        json.dumps({"machine": where, "scripts": ran, "failed": failed}, indent=1) + "\n", encoding="utf-8"
-    )
+            print(table([Claim.from_dict(claim) for claim in found["claims"]]) + "\n", flush=True)
+        keep(where, ran, failed)
     claims = [Claim.from_dict(claim) for script in ran for claim in script["claims"]]
-    print("\n" + table(claims))
+    if len(ran) > 1:
+        print(table(claims))
     missed = sum(not claim.met for claim in claims)
     print(f"\n{len(claims)} claims, {missed} missed; {where['cores']} cores, load {where['load']:.1f}: {RESULTS}")
     if failed:

@@ -30,8 +30,8 @@ from pyiceberg.types import LongType, NestedField, StringType
 from bench.harness import Claim, best_of, in_turns, main, require
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import BoundPredicate
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.judge import Verdicts, judge
 

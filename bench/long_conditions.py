@@ -23,8 +23,8 @@ from tamis.predicate.bind import bind
 from tamis.predicate.bound import BoundPredicate, Leaf
 from tamis.predicate.build import col
 from tamis.predicate.nodes import Node
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.judge import Verdicts, judge
 

@@ -24,8 +24,8 @@ from pyiceberg.typedef import Record
 
 from bench.harness import Claim, best_of, in_turns, main, require
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.partitions import MultiSpecPartitionFilter, PartitionField, PartitionSpec
 from tamis.sieve.transforms import parse_transform
 

@@ -14,11 +14,13 @@ import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.FileMetadata;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Metrics;
 import org.apache.iceberg.PartitionData;
 import org.apache.iceberg.PartitionKey;
 import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.data.GenericRecord;
@@ -36,6 +38,7 @@ import org.apache.iceberg.types.Types;
  *
  * <pre>
  * make LOCATION FILES FILES_PER_MANIFEST FORMAT_VERSION
+ * deletes LOCATION FILES FILES_PER_MANIFEST FORMAT_VERSION
  * plan LOCATION ROUNDS [NAME] a line for each filter, or that one: name, files, first call, best of the rounds (seconds)
  * files LOCATION NAME         a line for each file that the filter keeps: its path
  * </pre>
@@ -67,7 +70,8 @@ public final class IcebergTables {
       case "make" -> make(args[1], Integer.parseInt(args[2]), Integer.parseInt(args[3]), args[4]);
       case "plan" -> plan(args[1], Integer.parseInt(args[2]), args.length > 3 ? args[3] : null);
       case "files" -> files(args[1], args[2]);
-      default -> throw new IllegalArgumentException("make, plan or files, not " + args[0]);
+      case "deletes" -> withDeletes(args[1], Integer.parseInt(args[2]), Integer.parseInt(args[3]), args[4]);
+      default -> throw new IllegalArgumentException("make, deletes, plan or files, not " + args[0]);
     }
   }
 
@@ -91,6 +95,48 @@ public final class IcebergTables {
         append.appendFile(file(table, i, files));
       }
       append.commit();
+    }
+  }
+
+  /** Three specs with some 6,700 partitions each, and a position delete file for every tenth data file. */
+  static void withDeletes(String location, int files, int perManifest, String version) {
+    Table table = new HadoopTables(new Configuration()).create(
+        SCHEMA, PartitionSpec.builderFor(SCHEMA).bucket("id", 6667).build(),
+        Map.of("format-version", version, "write.metadata.delete-after-commit.enabled", "true",
+            "write.metadata.previous-versions-max", "2"), location);
+    int third = (files + 2) / 3;
+    for (int from = 0; from < files; from += perManifest) {
+      int era = from / third;
+      if (era == 1 && table.specs().size() == 1) {
+        table.updateSpec().removeField("id_bucket").addField("region").addField(Expressions.bucket("id", 333))
+            .commit();
+      } else if (era == 2 && table.specs().size() == 2) {
+        table.updateSpec().removeField("region").removeField("id_bucket_333")
+            .addField(Expressions.day("ts")).addField(Expressions.bucket("id", 55)).commit();
+      }
+      AppendFiles append = table.newFastAppend();
+      List<DataFile> deleted = new ArrayList<>();
+      for (int i = from; i < Math.min(from + perManifest, files); i++) {
+        DataFile file = file(table, i, files);
+        append.appendFile(file);
+        if (i % 10 == 0) {
+          deleted.add(file);
+        }
+      }
+      append.commit();
+      RowDelta delta = table.newRowDelta();
+      for (DataFile file : deleted) {
+        delta.addDeletes(FileMetadata.deleteFileBuilder(table.specs().get(file.specId()))
+            .ofPositionDeletes()
+            .withPath(file.location() + ".deletes.parquet")
+            .withFormat(FileFormat.PARQUET)
+            .withFileSizeInBytes(2_000)
+            .withRecordCount(Math.floorMod(mix(file.recordCount()), 5_000L) + 1)
+            .withReferencedDataFile(file.location())
+            .withPartition(file.partition())
+            .build());
+      }
+      delta.commit();
     }
   }
 

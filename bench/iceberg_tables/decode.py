@@ -19,7 +19,7 @@ from bench.iceberg_tables.tables import java_table, newest_metadata, pyiceberg_t
 from tamis.formats.iceberg.manifest_list import read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files
 from tamis.formats.iceberg.parsing import parse_metadata
-from tamis.formats.iceberg.reading import fetch_local
+from tamis.formats.storage.local import fetch_local
 
 FIELDS: dict[str, tuple[int, ...]] = {"all": (), "region": (2,), "in200": (1,), "day": (3,)}
 

@@ -20,7 +20,7 @@ from pyiceberg.table import StaticTable
 
 from bench.iceberg_tables.java import CACHE, run_java
 
-__all__ = ["java_table", "newest_metadata", "pyiceberg_table"]
+__all__ = ["java_table", "newest_metadata", "pyiceberg_table", "table_with_deletes"]
 
 FILES_PER_MANIFEST = 5000
 
@@ -32,6 +32,17 @@ def java_table(files: int, version: int = 2) -> Path:
         shutil.rmtree(location, ignore_errors=True)
         location.parent.mkdir(parents=True, exist_ok=True)
         run_java("make", str(location), str(files), str(FILES_PER_MANIFEST), str(version))
+        (location / "done").touch()
+    return location
+
+
+def table_with_deletes(files: int, version: int = 2) -> Path:
+    """Files in three specs with some 20,000 partitions, and a position delete file for every tenth of them."""
+    location = CACHE / f"deletes-v{version}-{files}"
+    if not (location / "done").exists():
+        shutil.rmtree(location, ignore_errors=True)
+        location.parent.mkdir(parents=True, exist_ok=True)
+        run_java("deletes", str(location), str(files), str(FILES_PER_MANIFEST), str(version))
         (location / "done").touch()
     return location
 

@@ -36,12 +36,11 @@ def fact_folder() -> Path:
     return WAREHOUSE / "warehouse" / "db" / "lineitem"
 
 
-def make(spark: SparkSession) -> None:
-    """Generate what is not there yet."""
-    done = WAREHOUSE / f"made-{SCALE}"
+def generate() -> None:
+    """TPC-H's own files, if they are not there."""
+    done = raw("x").parent / "done"
     if done.exists():
         return
-    shutil.rmtree(WAREHOUSE / "warehouse", ignore_errors=True)
     tool = Path(sys.executable).with_name("tpchgen-cli")
     tables = "lineitem,orders,part,customer"
     subprocess.run(
@@ -49,6 +48,16 @@ def make(spark: SparkSession) -> None:
         check=True,
         capture_output=True,
     )
+    done.touch()
+
+
+def make(spark: SparkSession) -> None:
+    """Generate what is not there yet."""
+    done = WAREHOUSE / f"made-{SCALE}"
+    if done.exists():
+        return
+    shutil.rmtree(WAREHOUSE / "warehouse", ignore_errors=True)
+    generate()
     spark.read.parquet(str(raw("lineitem"))).createOrReplaceTempView("raw_lineitem")
     columns = ", ".join(f"{name} {kind}" for name, kind in spark.table("raw_lineitem").dtypes)
     spark.sql(

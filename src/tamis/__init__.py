@@ -1,4 +1,4 @@
-"""tamis, a fine sieve: which files of a lakehouse table a query, a join, a rewrite or a DELETE has to touch, and why.
+"""tamis, a fine sieve: which files of a lakehouse table a query, a join, a rewrite or a change of rows needs.
 
 Names are loaded when they are first used: `import tamis` costs next to nothing, and never starts a JVM.
 """
@@ -10,39 +10,67 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tamis.errors import TamisError
+    from tamis.jobs.rewrite import RewriteJob
+    from tamis.merging import MergeBuilder, Merged, MergePlan
     from tamis.predicate.build import col
+    from tamis.results import Appended, Deleted, DeletePlan, Evolved, Updated, UpdatePlan
+    from tamis.rewrite.plan import RewriteDataFilesPlanningResult, RewritePlan
+    from tamis.sieve.join.runtime import RuntimeFilter
     from tamis.sieve.partitions import FilterStats, PartitionKey
     from tamis.sieve.plan import PlanStats, ScanPlan
-    from tamis.sieve.runtime import RuntimeFilter
     from tamis.table import JoinPlan, Table, TablePlan, open
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Appended",
+    "DeletePlan",
+    "Deleted",
+    "Evolved",
     "FilterStats",
     "JoinPlan",
+    "MergeBuilder",
+    "MergePlan",
+    "Merged",
     "PartitionKey",
     "PlanStats",
+    "RewriteDataFilesPlanningResult",
+    "RewriteJob",
+    "RewritePlan",
     "RuntimeFilter",
     "ScanPlan",
     "Table",
     "TablePlan",
     "TamisError",
+    "UpdatePlan",
+    "Updated",
     "__version__",
     "col",
     "open",
 ]
 
 _HOMES = {
+    "Appended": "tamis.results",
+    "DeletePlan": "tamis.results",
+    "Deleted": "tamis.results",
+    "Evolved": "tamis.results",
     "FilterStats": "tamis.sieve.partitions",
     "PartitionKey": "tamis.sieve.partitions",
     "PlanStats": "tamis.sieve.plan",
-    "RuntimeFilter": "tamis.sieve.runtime",
+    "RewriteDataFilesPlanningResult": "tamis.rewrite.plan",
+    "MergeBuilder": "tamis.merging",
+    "MergePlan": "tamis.merging",
+    "Merged": "tamis.merging",
+    "RewriteJob": "tamis.jobs.rewrite",
+    "RewritePlan": "tamis.rewrite.plan",
+    "RuntimeFilter": "tamis.sieve.join.runtime",
     "ScanPlan": "tamis.sieve.plan",
     "Table": "tamis.table",
     "TablePlan": "tamis.table",
     "JoinPlan": "tamis.table",
     "TamisError": "tamis.errors",
+    "UpdatePlan": "tamis.results",
+    "Updated": "tamis.results",
     "open": "tamis.table",
     "col": "tamis.predicate.build",
 }

@@ -7,45 +7,86 @@ for "no condition". Objects of PySpark are known by their class's name, so that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from time import time_ns
 from typing import Any, Final
 
+from tamis.formats import converted_condition
+from tamis.predicate.bind import bind
+from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.build import Expression
+from tamis.predicate.compare.zones import Ask
 from tamis.predicate.nodes import Constant, Node
 from tamis.predicate.schema import Schema
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.predicate.units import NANOS_IN_MICRO
+from tamis.sieve.join.runtime import RuntimeFilter
 
 __all__ = [
+    "Context",
+    "bound",
     "check_dataframe",
     "check_executors",
     "check_filters",
     "check_names",
     "check_session",
+    "check_storage",
     "check_target",
     "check_type",
-    "condition",
     "kind",
     "moment_ms",
 ]
 
 EXECUTORS: Final = ("auto", "always", "never")
+LOADED: Final = (("Table", "pyiceberg."), ("DeltaTable", "deltalake."), ("FileStoreTable", "pypaimon."))
+"""Classes of tables that libraries have loaded, and their packages."""
+STORAGES: Final = ("session", "catalog")
 _HOW_TO: Final = 'Write it as SQL text, "id = 1", or build it with tamis.col: tamis.col("id") == 1.'
 
 
-def condition(where: object, schema: Schema) -> tuple[Node, str | None]:
-    """The condition as nodes, and its text if it was written as SQL; TypeError for what is not a condition."""
-    if where is None:
-        return Constant(value=True), None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a condition's meaning depends on: how names are found, the zone and its rules, the table's names."""
+
+    case_sensitive: bool = False
+    time_zone: str = "UTC"
+    ask: Ask | None = None
+    names: tuple[str, ...] = ()
+    alias: str | None = None
+
+
+def bound(where: object, schema: Schema, context: Context) -> BoundPredicate:
+    """The condition, bound, at the moment at which this is called; TypeError for what is not a condition."""
     if isinstance(where, str):
-        from tamis.predicate.parse import parse
+        from tamis.predicate.where import bind_text
 
-        return parse(where), where
+        return bind_text(
+            where,
+            schema,
+            instant=time_ns() // NANOS_IN_MICRO,
+            case_sensitive=context.case_sensitive,
+            time_zone=context.time_zone,
+            ask=context.ask,
+            names=context.names,
+            alias=context.alias,
+        )
+    return bind(
+        _condition(where, schema),
+        schema,
+        case_sensitive=context.case_sensitive,
+        time_zone=context.time_zone,
+        ask=context.ask,
+    )
+
+
+def _condition(where: object, schema: Schema) -> Node:
+    """A condition that is no SQL, as nodes."""
+    if where is None:
+        return Constant(value=True)
     if isinstance(where, Expression):
-        return where.node, None
-    if _is_a(where, "BooleanExpression", "pyiceberg."):
-        from tamis.formats import converted_condition
-
-        return converted_condition(where, schema), None
+        return where.node
+    if (node := converted_condition(where, schema)) is not None:
+        return node
     if _is_a(where, "Column", "pyspark."):
         raise TypeError(f"where is a PySpark Column, which only Spark can read. {_HOW_TO}")
     if isinstance(where, bool):
@@ -81,18 +122,20 @@ def check_dataframe(name: str, frame: object) -> None:
 
 
 def check_target(target: object, catalog: object) -> None:
-    """TypeError unless target names a table, or is one of PyIceberg's, and catalog is a catalog."""
-    if not isinstance(target, str) and not _is_a(target, "Table", "pyiceberg."):
+    """TypeError unless target names a table, or is one that a library has loaded, and catalog is a catalog."""
+    if not isinstance(target, str) and not any(_is_a(target, *loaded) for loaded in LOADED):
         raise TypeError(
             f"the table is {kind(target)}: give its folder, its metadata file, its name catalog.namespace.table, or "
-            "a Table of PyIceberg."
+            "a Table of PyIceberg, a DeltaTable of deltalake or a table of pypaimon."
         )
-    if catalog is None or isinstance(catalog, (str, Mapping)) or _is_a(catalog, "Catalog", "pyiceberg."):
+    of_a_library = _is_a(catalog, "Catalog", "pyiceberg.", "pypaimon.")
+    if catalog is None or isinstance(catalog, (str, Mapping)) or of_a_library:
         if catalog is not None and not isinstance(target, str):
-            raise TypeError("a Table of PyIceberg knows its catalog: leave catalog= out.")
+            raise TypeError("a table that a library has loaded knows its catalog: leave catalog= out.")
         return
     raise TypeError(
-        f"catalog is {kind(catalog)}: give its configured name, its properties, or a Catalog of PyIceberg."
+        f"catalog is {kind(catalog)}: give its configured name, its properties, or a Catalog of PyIceberg or of "
+        "pypaimon."
     )
 
 
@@ -121,6 +164,13 @@ def check_executors(value: object) -> None:
     check_type("executors", value, str, expected=f"one of {', '.join(map(repr, EXECUTORS))}")
     if value not in EXECUTORS:
         raise ValueError(f"executors is {value!r}: give one of {', '.join(map(repr, EXECUTORS))}.")
+
+
+def check_storage(value: object) -> None:
+    """ValueError, or TypeError, unless value says whose settings of a store to read with, or is None."""
+    check_type("storage", value, str, type(None), expected=f"one of {', '.join(map(repr, STORAGES))}")
+    if value is not None and value not in STORAGES:
+        raise ValueError(f"storage is {value!r}: give one of {', '.join(map(repr, STORAGES))}.")
 
 
 def check_filters(filters: object) -> None:

@@ -1,23 +1,24 @@
-"""Spark with the real Iceberg in it, a warehouse folder, an object store, and tables that several tests look at."""
+"""Spark with Iceberg in it, a warehouse folder, Paimon's Java core, an object store, tables for several tests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.engines.paimon_engine import PaimonEngine, paimon_engine
 from tests.engines.servers import ObjectStore, Unavailable, object_store
 from tests.engines.tables import evolve
-from tests.sparks import Started, spark, started_spark
+from tests.making.sparks import Started, spark, started_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Warehouse", "evolved", "spark", "started_spark", "store", "warehouse"]
+__all__ = ["Warehouse", "evolved", "paimon", "paimon_process", "spark", "started_spark", "store", "warehouse"]
 
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
@@ -67,3 +68,19 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
             yield found
     except Unavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def paimon_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaimonEngine]:
+    """Paimon's own Java core: one process for all tests that ask it."""
+    try:
+        with paimon_engine(tmp_path_factory.mktemp("paimon")) as engine:
+            yield engine
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def paimon(paimon_process: PaimonEngine, tmp_path_factory: pytest.TempPathFactory) -> PaimonEngine:
+    """That engine over a warehouse of this module alone: two modules may call a table by one name."""
+    return replace(paimon_process, warehouse=tmp_path_factory.mktemp("paimon"))

@@ -55,7 +55,7 @@ class Story:
     log: list[str] = field(default_factory=list)
 
     @classmethod
-    def told(cls, warehouse: Warehouse, name: str, version: int, seed: int) -> Story:
+    def told(cls, warehouse: Warehouse, name: str, version: int, seed: int, file_format: str = "parquet") -> Story:
         """A table with a life behind it."""
         story = cls(warehouse, name, version, random.Random(seed))
         chance = story.chance
@@ -63,7 +63,8 @@ class Story:
         columns = ", ".join(f"{column} {kind}" for column, kind in story.columns.items())
         story.sql(
             f"create table {story.table} ({columns}) using iceberg tblproperties ('format-version' = '{version}', "
-            "'write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true'"
+            "'write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true', "
+            f"'write.format.default' = '{file_format}'"
             f"{MERGE_ON_READ if version > 1 else ''})"
         )
         story.insert()

@@ -1,17 +1,19 @@
 """The main paths on whatever Spark this is run on: plan here and there, read with deletes, collect keys, join.
 
-A script: the metadata file of `tests.evolved_tables.evolved` is its argument, and its last line of output is JSON.
+A script: its argument is the metadata file of `tests.making.evolved_tables.evolved`, its last line of output JSON.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import tamis
 from tamis.spark.planning import NOTE
-from tests.clusters import open_session
+from tests.making.clusters import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +29,7 @@ def main(metadata: str) -> None:
         "reading": reading(spark, table),
         "keys": keys(spark, table),
         "joining": joining(spark, table),
+        "jvm": any(map(find_spec, ("py4j", "pyspark.core"))) or which("java") is not None,
     }
     print(json.dumps(found), flush=True)  # noqa: T201 - what the test reads
     spark.stop()

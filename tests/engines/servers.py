@@ -22,7 +22,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ObjectStore", "Unavailable", "object_store", "postgres", "rest_server"]
+__all__ = ["ObjectStore", "Unavailable", "jars_of", "object_store", "postgres", "rest_server"]
 
 POM: Final = Path(__file__).with_name("pom.xml")
 PATIENCE: Final = 60.0
@@ -61,9 +61,12 @@ def postgres() -> Iterator[str]:
 
 
 @contextmanager
-def rest_server(home: Path, hadoop: Path) -> Iterator[str]:
-    """Iceberg's REST catalog with a warehouse in home; gives its URI. hadoop is the folder with pyspark's jars."""
-    jars = _jars("iceberg-rest")
+def rest_server(home: Path, hadoop: Path, store: ObjectStore | None = None) -> Iterator[str]:
+    """Iceberg's REST catalog with a warehouse in home; gives its URI. hadoop is the folder with pyspark's jars.
+
+    With a store its warehouse is the store's bucket `lake`, and with each table it gives the credentials for that.
+    """
+    jars = jars_of("iceberg-rest")
     clients = [str(path) for name in ("api", "runtime") for path in hadoop.glob(f"hadoop-client-{name}-*.jar")]
     port = free_port()
     settings = {
@@ -71,10 +74,38 @@ def rest_server(home: Path, hadoop: Path) -> Iterator[str]:
         "CATALOG_URI": f"jdbc:sqlite:file:{home / 'catalog.db'}",  # in memory it answers 500 under concurrency
         "CATALOG_REST_PORT": str(port),
     }
-    command = ["java", "-Xmx256m", "-cp", os.pathsep.join([f"{jars}/*", *clients])]
+    if store is not None:
+        settings |= _vending(home, store)
+        # Before the others: the catalog's test jar has classes of Hadoop's client in it, of another version.
+        clients = [f"{jars_of('hadoop-aws')}/*", *clients, str(home), *map(str, hadoop.glob("http[cr]*-4.*.jar"))]
+        clients += [str(path) for name in ("slf4j-api", "jcl-over-slf4j") for path in hadoop.glob(f"{name}-*.jar")]
+    command = ["java", "-Xmx256m", "-cp", os.pathsep.join([*clients, f"{jars}/*"])]
     uri = f"http://127.0.0.1:{port}"
     with _running([*command, "org.apache.iceberg.rest.RESTCatalogServer"], settings, f"{uri}/v1/config", home):
         yield uri
+
+
+def _vending(home: Path, store: ObjectStore) -> dict[str, str]:
+    """The settings of a catalog that has its tables in the store, and vends credentials. Hadoop reads for it."""
+    client = {
+        "fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "fs.s3a.endpoint": store.endpoint,
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.access.key": store.key,
+        "fs.s3a.secret.key": store.secret,
+    }
+    said = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>" for name, value in client.items()
+    )
+    (home / "core-site.xml").write_text(f"<configuration>{said}</configuration>", encoding="utf-8")
+    return {
+        "CATALOG_WAREHOUSE": "s3://lake/vended",
+        "CATALOG_IO__IMPL": "org.apache.iceberg.hadoop.HadoopFileIO",
+        "CATALOG_INCLUDE__CREDENTIALS": "true",
+        "CATALOG_S3_ACCESS__KEY__ID": store.key,
+        "CATALOG_S3_SECRET__ACCESS__KEY": store.secret,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +122,7 @@ class ObjectStore:
 @contextmanager
 def object_store(home: Path) -> Iterator[ObjectStore]:
     """S3Proxy over a folder in home, without buckets."""
-    (jar,) = _jars("s3proxy").glob("*.jar")
+    (jar,) = jars_of("s3proxy").glob("*.jar")
     store = ObjectStore(f"http://127.0.0.1:{free_port()}", home / "buckets")
     store.folder.mkdir()
     settings = {
@@ -135,7 +166,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _jars(profile: str) -> Path:
+def jars_of(profile: str) -> Path:
     """A server's jars: fetched once by Maven, then kept in the user's cache under the digest of their list."""
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tamis-tests"

@@ -21,7 +21,8 @@ import pytest
 import tamis
 from tamis.errors import NoSuchTableError
 from tests.engines.conftest import CATALOG, Warehouse
-from tests.engines.servers import Unavailable, postgres, rest_server
+from tests.engines.lakes import postgresql, rest, sqlite
+from tests.engines.servers import Unavailable
 from tests.engines.tables import execute
 
 if TYPE_CHECKING:
@@ -56,32 +57,6 @@ def catalog(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> I
         yield start
 
 
-def sqlite(_: ExitStack, home: Path) -> tuple[dict[str, str], dict[str, str]]:
-    return jdbc(f"sqlite:file:{home / 'catalog.db'}", home), sql(f"sqlite:///{home / 'catalog.db'}", home)
-
-
-def postgresql(servers: ExitStack, home: Path) -> tuple[dict[str, str], dict[str, str]]:
-    pytest.importorskip("psycopg2", reason="psycopg2, with which PyIceberg enters PostgreSQL, is not installed")
-    place = servers.enter_context(postgres())
-    spark = jdbc(f"postgresql://{place}", home) | {"jdbc.user": "postgres", "jdbc.password": "none"}
-    return spark, sql(f"postgresql+psycopg2://postgres:none@{place}", home)
-
-
-def rest(servers: ExitStack, home: Path) -> tuple[dict[str, str], dict[str, str]]:
-    import pyspark
-
-    uri = servers.enter_context(rest_server(home, Path(pyspark.__file__).parent / "jars"))
-    return {"type": "rest", "uri": uri}, {"type": "rest", "uri": uri}
-
-
-def jdbc(uri: str, home: Path) -> dict[str, str]:
-    return {"type": "jdbc", "uri": f"jdbc:{uri}", "warehouse": home.as_uri(), "jdbc.schema-version": "V1"}
-
-
-def sql(uri: str, home: Path) -> dict[str, str]:
-    return {"type": "sql", "uri": uri, "warehouse": home.as_uri()}
-
-
 _START: dict[str, Callable[[ExitStack, Path], tuple[dict[str, str], dict[str, str]]]] = {
     "sqlite": sqlite,
     "postgresql": postgresql,
@@ -97,7 +72,7 @@ def fill(spark: SparkSession, name: str, properties: Mapping[str, str]) -> None:
     table = f"{name}.db.events"
     execute(
         spark,
-        f"create namespace {name}.db",
+        f"create namespace if not exists {name}.db",
         f"create table {table} (id int, region string) using iceberg",
         f"insert into {table} values (1, 'eu')",
         f"alter table {table} add partition field region",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tamis
-from tamis.errors import UnreadableColumnError, UnreadableFileError, UnsupportedFormatError
+from tamis.errors import UnsupportedFormatError
 from tests.engines.conftest import Warehouse
 from tests.engines.reading import delete_rows
 from tests.engines.tables import execute
@@ -146,53 +146,31 @@ def test_widened_decimal_of_a_file_without_ids_is_filtered_right(warehouse: Ware
         assert opened.plan(f"d < {limit} and d + 0 < {limit}").read(spark).count() == 3, limit
 
 
-def test_position_deletes_of_avro_files_are_refused_by_name(warehouse: Warehouse) -> None:
-    """Spark knows the place of a row in Parquet files alone: rather an error than deleted rows that come back."""
-    execute(
-        warehouse.spark,
-        "create table ice.db.avro_deletes (id bigint) using iceberg tblproperties "
-        "('write.format.default' = 'avro', 'write.delete.mode' = 'merge-on-read', 'format-version' = '2')",
-        "insert into ice.db.avro_deletes select id from range(10)",
-        "delete from ice.db.avro_deletes where id = 3",
-    )
-    plan = tamis.open(warehouse.path("avro_deletes")).plan()
-    with pytest.raises(UnreadableFileError, match=r"is an AVRO file and it has position deletes"):
-        plan.read(warehouse.spark)
-
-
-def test_orc_times_are_refused_by_name(warehouse: Warehouse) -> None:
-    """Spark's ORC reader fails on a time with a zone in the file, and on one without where it is read."""
-    for kind in ("timestamp", "timestamp_ntz"):
-        name = f"orc_{kind}"
-        execute(
-            warehouse.spark,
-            f"create table ice.db.{name} (id bigint, at {kind}) using iceberg "
-            "tblproperties ('write.format.default' = 'orc')",
-            f"insert into ice.db.{name} select id, {kind}'2020-01-01 00:00:00' from range(3)",
-        )
-    plan = tamis.open(warehouse.path("orc_timestamp")).plan()
-    with pytest.raises(UnsupportedFormatError, match="ORC file with a time with a zone, 'at'"):
-        plan.read(warehouse.spark)
-    plan = tamis.open(warehouse.path("orc_timestamp_ntz")).plan("id > 0")
-    with pytest.raises(UnreadableColumnError, match="column 'at' of type timestamp from ORC files"):
-        plan.read(warehouse.spark)
-    assert plan.read(warehouse.spark, columns=["id"]).count() == 2
-
-
-def test_file_without_ids_or_mapping_is_refused_by_name(warehouse: Warehouse) -> None:
-    """Without a name mapping nobody knows which column is which: guessing by place would mix them up."""
-    spark, table = warehouse.spark, "ice.db.unmapped"
-    source = warehouse.folder / "unmapped source"
-    spark.sql("select id, 'x' as name from range(3)").write.orc(str(source))
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_files_without_ids_or_mapping_are_read_by_the_names_of_now(warehouse: Warehouse, file_format: str) -> None:
+    """As Iceberg's own readers do, whatever the columns were called when the files came."""
+    spark, name = warehouse.spark, f"unmapped_{file_format}"
+    table = f"ice.db.{name}"
+    source = warehouse.folder / f"unmapped source {file_format}"
+    rows = spark.sql("select id, 'x' || id as name, named_struct('a', id, 'b', 2 * id) as st from range(0, 3, 1, 1)")
+    rows.write.format(file_format).save(str(source))
+    columns = "id bigint, name string, st struct<a: bigint, b: bigint>"
+    properties = f"tblproperties ('write.format.default' = '{file_format}')"
     execute(
         spark,
-        f"create table {table} (id bigint, name string) using iceberg tblproperties ('write.format.default' = 'orc')",
-        f"call ice.system.add_files(table => 'db.unmapped', source_table => '`orc`.`{source}`')",
+        f"create table {table} ({columns}) using iceberg {properties}",
+        f"call ice.system.add_files(table => 'db.{name}', source_table => '`{file_format}`.`{source}`')",
         f"alter table {table} unset tblproperties ('schema.name-mapping.default')",
+        f"alter table {table} rename column st.b to c",
+        f"alter table {table} rename column name to label",
+        f"alter table {table} add column name string",
+        f"insert into {table} select 10, 'new', named_struct('a', 1, 'c', 2), 'late'",
     )
-    plan = tamis.open(warehouse.path("unmapped")).plan()
-    with pytest.raises(UnsupportedFormatError, match="carries no field ids, and the table has no name mapping"):
-        plan.read(spark)
+    opened = tamis.open(warehouse.path(name))
+    for where in (None, "id > 0", "name is not null"):
+        theirs = spark.table(table).localCheckpoint()
+        expected = bag(theirs if where is None else theirs.where(where))
+        assert bag(opened.plan(where).read(spark)) == expected, where
 
 
 def test_parquet_without_ids_or_mapping_is_read_by_position(warehouse: Warehouse) -> None:

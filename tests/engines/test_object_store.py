@@ -16,7 +16,7 @@ from pyiceberg.transforms import BucketTransform, DayTransform
 import tamis
 from tamis.errors import CatalogError, TamisError, UnreadableMetadataError
 from tests.engines.servers import ObjectStore
-from tests.unit.cli.tables import BY_REGION, SCHEMA, Ran, rows, run_process
+from tests.making.cli_tables import BY_REGION, SCHEMA, Ran, rows, run_process
 
 pytestmark = pytest.mark.engine
 

@@ -131,16 +131,6 @@ def numbers(warehouse: Warehouse, name: str, where: str | None = None) -> set[in
     return {row.id for row in rows}
 
 
-def connector_numbers(warehouse: Warehouse, name: str) -> set[int] | None:
-    """The rows that the connector finds, or None where it fails."""
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        return {row.id for row in connector(warehouse, name).collect()}
-    except Py4JJavaError:
-        return None
-
-
 @pytest.mark.parametrize("version", [2, 3])
 def test_deletes_by_value_reach_older_rows_of_their_partition(warehouse: Warehouse, version: int) -> None:
     """With NULL keys, keys of two columns, fields of structs; rows that come later stay, whatever they hold."""
@@ -167,12 +157,13 @@ def test_deletes_by_value_reach_older_rows_of_their_partition(warehouse: Warehou
 
 
 def test_deletes_by_a_field_of_a_struct_hold_whatever_is_selected(warehouse: Warehouse) -> None:
-    """Iceberg's connector forgets such deletes, or fails, as soon as a query does not select the whole struct."""
+    """Iceberg's connector brings deleted rows back, loses rows or fails unless a query selects the whole struct.
+
+    Not the same one in each run, so the rows are held against arithmetic, not against the connector.
+    """
     by_value(warehouse, "unselected")
     delete_rows(warehouse, "unselected", [{"st.a": 1}], like="r=r1")
-    left = {row.id for row in connector(warehouse, "unselected").collect()}
-    assert {row.id for row in connector(warehouse, "unselected", columns=["id"]).collect()} > left  # deleted rows
-    assert len(left) == 37
+    left = set(range(40)) - {1, 11, 31}  # 1 modulo 5 and odd; the struct of 21 is NULL
     assert numbers(warehouse, "unselected") == left
     assert {row.id for row in tamis_rows(warehouse, "unselected").select("id", "st.b").collect()} == left
     assert numbers(warehouse, "unselected", "id in (1, 11, 31)") == set()
@@ -271,7 +262,6 @@ def test_deletes_on_a_field_dropped_from_a_struct_apply_where_the_connector_lose
     before = set(whole)
     warehouse.spark.sql("alter table ice.db.dropped_field drop column st.a")
     assert numbers(warehouse, "dropped_field") == before
-    assert connector_numbers(warehouse, "dropped_field") != before  # it fails, or loses rows
     found = tamis_rows(warehouse, "dropped_field").collect()
     assert {row.id: (row.s, row.st and row.st.b, row.st is None, row.r, row.k) for row in found} == whole
     warehouse.spark.sql("alter table ice.db.dropped_field add column st.a string")

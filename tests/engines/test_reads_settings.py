@@ -123,6 +123,7 @@ CHANGED = {
     "spark.sql.legacy.exponentLiteralAsDecimal.enabled": ("true", "x > 1.5e-1"),
     "spark.sql.legacy.allowNegativeScaleOfDecimal": ("true", "x > 1e2BD"),
     "spark.sql.timestampType": ("TIMESTAMP_NTZ", "ts > timestamp'2024-01-01 00:00:00'"),
+    "spark.sql.legacy.interval.enabled": ("true", "ts > date '2024-01-01' + interval 3 hours"),
     "spark.sql.decimalOperations.allowPrecisionLoss": ("false", "x > 1.1 * 2.2"),
     "spark.sql.legacy.literal.pickMinimumPrecision": ("false", "x > 1.1 * 2"),
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": ("true", "x > 1.1 * 2"),

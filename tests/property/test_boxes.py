@@ -16,6 +16,7 @@ from tamis.predicate.values import ValueSet
 from tamis.sieve import boxes, judge
 from tamis.sieve.domain import BucketRange, Domain, Facts, Range
 from tamis.sieve.order import encode
+from tamis.sieve.transforms.bucket import ICEBERG
 
 X, F, S = Column(1, ("x",), pa.int64()), Column(2, ("f",), pa.float64()), Column(3, ("s",), pa.string())
 FLOATS = [float("-inf"), -1.5, 0.0, 2.5, float("inf")]
@@ -74,7 +75,7 @@ def facts(draw: st.DrawFn) -> Facts:
         if column is X and draw(st.integers(0, 2)) == 2:
             bucket = np.array(draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
             known = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)))
-            hashes = (BucketRange(4, bucket, np.minimum(bucket + draw(st.integers(0, 1)), 3), known),)
+            hashes = (BucketRange(ICEBERG, 4, bucket, np.minimum(bucket + draw(st.integers(0, 1)), 3), known),)
         found.domains[column.id] = Domain(may & 2 > 0, may & 4 > 0, may & 1 > 0, tuple(ranges), hashes)
     return found
 
@@ -119,6 +120,6 @@ def test_wide_or_is_judged_as_boxes() -> None:
     parts = [
         AllOf((Leaf(X, one, one, "x"), Leaf(S, one, one, "s")), "and") for one in [ValueSet.of_keys([1])] * judge.MANY
     ]
-    found, others = judge._kept_boxes(judge._Same(AnyOf(tuple(parts), "or")))
+    found, others = judge._kept_boxes(judge.Same(AnyOf(tuple(parts), "or")))
     assert found is not None
     assert not others

@@ -8,9 +8,9 @@ import pyarrow as pa
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tamis.sieve.runtime import RuntimeFilter
-from tests.harness import Table, arrow, tables
-from tests.oracle import order, read
+from tamis.sieve.join.runtime import RuntimeFilter
+from tests.making.harness import Table, arrow, tables
+from tests.making.oracle import order, read
 from tests.property.test_runtime_never_wrong import joins, kept, matches
 
 

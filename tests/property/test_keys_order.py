@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.predicate.keys import Key, key_span
-from tamis.sieve.inverse import is_value, to_values
+from tamis.sieve.key_values import is_value, to_values
 from tamis.sieve.order import KeyArray, encode, ranks
-from tests.harness import arrow
-from tests.oracle import order, read
-from tests.strategies import TYPES, values
+from tests.making.harness import arrow
+from tests.making.oracle import order, read
+from tests.making.strategies import TYPES, values
 
 TYPE = st.sampled_from(TYPES)
 

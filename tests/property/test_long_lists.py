@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from tamis.errors import BindError, ParseError
-from tamis.predicate import lists, literals
+from tamis.predicate import literals
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import Bound
 from tamis.predicate.build import col
 from tamis.predicate.literals import LiteralColumn
 from tamis.predicate.nodes import In, Node
-from tamis.predicate.parse import parse
-from tamis.predicate.render import render
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql import lists
+from tamis.predicate.sql.parse import parse
+from tamis.predicate.sql.rendering import render
 
 TYPES = (
     *(pa.int8(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.binary(3)),

@@ -19,20 +19,20 @@ from pyarrow import types as pt
 
 from tamis.predicate.bind import bind
 from tamis.predicate.nodes import And, Compare, In, IsNull, Like, Literal, Node, Not, Operator, Or, Ref, StartsWith
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import sift
-from tamis.sieve.hashing import bucket_of_keys, can_hash
+from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.sieve.order import encode
-from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import PartitionField, PartitionSpec
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.transforms import apply, parse_transform, preimage
-from tests.harness import arrow
-from tests.oracle import order, read
-from tests.strategies import TYPES, values
+from tamis.sieve.transforms.bucket import bucket_of_keys, can_hash
+from tests.making.harness import arrow
+from tests.making.oracle import order, read
+from tests.making.strategies import TYPES, values
 
 X = Ref(("x",))
 BELOW: dict[Operator, str] = {
@@ -77,7 +77,7 @@ def verdict(
         struct = pa.StructArray.from_arrays([partition[1]], ["p"])
     file = FileBatch(pa.array(["f"]), pa.array([1]), pa.array([5]), 0, struct, stats)
     filters = () if runtime is None else (runtime.bind(schema),)
-    plan = sift(Sieve(bind(node, schema), (spec,), filters), [file])
+    plan = sift(Sieve(bind(node, schema), (spec,), filters), [file]).plan
     (found,) = plan.verdicts["verdict"].to_pylist()
     return str(found)
 
@@ -356,7 +356,7 @@ def test_or_over_a_partition_and_bounds_is_decided_by_both(
         pa.StructArray.from_arrays([pa.array([region])], ["region"]),
         stats,
     )
-    (found,) = sift(Sieve(bind(node, schema), (spec,)), [file]).verdicts["verdict"].to_pylist()
+    (found,) = sift(Sieve(bind(node, schema), (spec,)), [file]).plan.verdicts["verdict"].to_pylist()
     matching = [
         any(name == region and (amount > limit if above else amount < limit) for name, limit, above in branches)
         for amount in range(low, high + 1)

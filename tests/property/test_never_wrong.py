@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tamis.predicate.bind import bind
 from tamis.sieve.funnel import LAYERS, Layer, sift
-from tamis.sieve.outcome import Sieve
-from tamis.sieve.runtime import RuntimeFilter
-from tests.harness import Table, arrow, tables
-from tests.oracle import evaluate
-from tests.strategies import predicates
-from tests.told_rules import told
+from tamis.sieve.join.runtime import RuntimeFilter
+from tamis.sieve.sieve import Sieve
+from tests.making.harness import Table, arrow, tables
+from tests.making.oracle import evaluate
+from tests.making.strategies import predicates
+from tests.making.told_rules import told
 
 MORE = settings(max_examples=4 * settings.default.max_examples)
 """This is the law that loses data when it breaks, and most of its ways to break are rare among thirty types."""
@@ -31,7 +31,7 @@ def test_verdicts_agree_with_every_row(data: st.DataObject, table: Table, zone: 
     ask = data.draw(st.sampled_from([None, told]), label="rules")
     bound = bind(node, table.schema, case_sensitive=True, time_zone=zone, ask=ask)
     note(str(bound.root))
-    plan = sift(Sieve(bound, table.specs), table.batches)
+    plan = sift(Sieve(bound, table.specs), table.batches).plan
     for file, verdict in zip(table.files, plan.verdicts.to_pylist(), strict=True):
         answers = [evaluate(node, row, table.types, zone) for row in file.rows]
         if any(answer is True for answer in answers):
@@ -49,7 +49,7 @@ def test_the_order_of_layers_changes_nothing_but_the_layer_credited(
     keys = [row[path] for row in table.rows if row[path] is not None]
     runtime = RuntimeFilter.of([path], arrow(keys, table.types[path])).bind(table.schema, case_sensitive=True)
     sieve = Sieve(bind(node, table.schema, case_sensitive=True), table.specs, (runtime,))
-    usual, other = sift(sieve, table.batches), sift(sieve, table.batches, layers=order)
+    usual, other = sift(sieve, table.batches).plan, sift(sieve, table.batches, layers=order).plan
     assert usual.verdicts["verdict"].to_pylist() == other.verdicts["verdict"].to_pylist()
 
 
@@ -58,7 +58,7 @@ def test_knowing_less_never_drops_more(data: st.DataObject, table: Table) -> Non
     """An absent statistic widens a domain: without any, every verdict is the same or weaker."""
     node = data.draw(predicates(table.types, table.rows))
     sieve = Sieve(bind(node, table.schema, case_sensitive=True), table.specs)
-    full = sift(sieve, table.batches).verdicts["verdict"].to_pylist()
-    by_keys = sift(sieve, table.batches, layers=LAYERS[:2]).verdicts["verdict"].to_pylist()
+    full = sift(sieve, table.batches).plan.verdicts["verdict"].to_pylist()
+    by_keys = sift(sieve, table.batches, layers=LAYERS[:2]).plan.verdicts["verdict"].to_pylist()
     for file, known, unknown in zip(table.files, full, by_keys, strict=True):
         assert unknown in {"some", known} or not file.rows

@@ -19,8 +19,8 @@ from tamis.sieve.partitions import (
     Undecoded,
     plain_values,
 )
-from tests.harness import Table, tables
-from tests.strategies import predicates
+from tests.making.harness import Table, tables
+from tests.making.strategies import predicates
 
 Answer = tuple[bool, bool, bool, bool]
 FEW = settings(max_examples=settings().max_examples // 5)

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.predicate.keys import INT64_MAX, INT64_MIN
-from tamis.sieve.hashing import bucket_of_keys
 from tamis.sieve.order import encode
 from tamis.sieve.transforms import Preimage, Transform, apply, parse_transform, preimage
+from tamis.sieve.transforms.bucket import bucket_of_keys
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 DAY = 86_400_000_000

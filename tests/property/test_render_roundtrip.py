@@ -30,8 +30,8 @@ from tamis.predicate.nodes import (
     StartsWith,
     Truth,
 )
-from tamis.predicate.parse import parse
-from tamis.predicate.render import render
+from tamis.predicate.sql.parse import parse
+from tamis.predicate.sql.rendering import render
 
 WORDS = (
     "a",

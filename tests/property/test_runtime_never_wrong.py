@@ -13,17 +13,17 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from tamis.predicate.bound import BoundPredicate, Known
 from tamis.predicate.schema import Schema
-from tamis.sieve.bloom import Bloom
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.funnel import sift
+from tamis.sieve.join.bloom import Bloom
+from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.sieve.judge import may_hold
 from tamis.sieve.order import encode
-from tamis.sieve.outcome import Sieve
-from tamis.sieve.runtime import RuntimeFilter
-from tests.harness import Table, arrow, tables
-from tests.oracle import Incomparable, Path, Row, _wider, kind_of, order, read
-from tests.oracle_casts import CastError, cast
-from tests.strategies import TYPES, Types, values
+from tamis.sieve.sieve import Sieve
+from tests.making.harness import Table, arrow, tables
+from tests.making.oracle import Incomparable, Path, Row, _wider, kind_of, order, read
+from tests.making.oracle_casts import CastError, cast
+from tests.making.strategies import TYPES, Types, values
 
 Keys = dict[Path, list[object]]
 
@@ -92,7 +92,7 @@ def kept(table: Table, *filters: RuntimeFilter) -> list[bool]:
     bound = tuple(runtime.bind(table.schema, case_sensitive=True) for runtime in filters)
     note(str([(each.text, each.notes) for each in bound]))
     everything = BoundPredicate(Known(value=True), "true")
-    plan = sift(Sieve(everything, table.specs, bound), table.batches)
+    plan = sift(Sieve(everything, table.specs, bound), table.batches).plan
     return [verdict != "none" for verdict in plan.verdicts["verdict"].to_pylist()]
 
 

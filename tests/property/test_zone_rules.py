@@ -13,13 +13,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.predicate.compare.zones import Ask
 from tamis.predicate.nodes import Call, Compare, Literal, Node, Operator, Ref, Term
-from tamis.predicate.render import render
-from tamis.predicate.zones import Ask
-from tests.oracle import evaluate
-from tests.told_rules import told_by
-from tests.zone_conditions import DATE, EPOCH, LTZ, NTZ, OPERATORS, UNITS, conditions, judged, moments, values_around
-from tests.zone_versions import Version, under, versions
+from tamis.predicate.sql.rendering import render
+from tests.making.oracle import evaluate
+from tests.making.told_rules import told_by
+from tests.making.zone_conditions import (
+    DATE,
+    EPOCH,
+    LTZ,
+    NTZ,
+    OPERATORS,
+    UNITS,
+    conditions,
+    judged,
+    moments,
+    values_around,
+)
+from tests.making.zone_versions import Version, under, versions
 
 MORE = settings(max_examples=3 * settings.default.max_examples)
 

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from tamis.cli.output import Output
 from tamis.cli.rows import table_lines
-from tests.unit.cli.tables import Ran, events, folder_of, run_process
+from tests.making.cli_tables import Ran, events, folder_of, run_process
 
 NOISE = re.compile(r"WARN|Setting default log level|Ivy|log4j|:: |Using Spark|incubator|Traceback|\tat ")
 LOCAL = ("--master", "local[2]", "--time-zone", "UTC")
@@ -235,3 +235,37 @@ def _first_java_below(pid: int) -> int:
                 return int(number)
         sleep(0.05)
     pytest.fail("no JVM was started")
+
+
+def test_update_and_merge_change_a_table_and_say_what_they_did(tmp_path: Path) -> None:
+    """A process each; the source is a CSV file. A metadata file alone has no catalog to commit to."""
+    changing = events(tmp_path / "changing")
+    path = f"{folder_of(changing)}/metadata"
+    newest = str(max(Path(path).glob("*.metadata.json")))
+    refused = tamis("update", newest, "--set", "region='x'", "--where", "id = 1", *LOCAL, code=2)
+    assert "cannot" in refused.err
+    env = {
+        "PYICEBERG_CATALOG__TEST__TYPE": "sql",
+        "PYICEBERG_CATALOG__TEST__URI": f"sqlite:///{tmp_path / 'changing' / 'catalog.db'}",
+        "PYICEBERG_CATALOG__TEST__WAREHOUSE": (tmp_path / "changing" / "warehouse").as_uri(),
+    }
+    done = run_process(
+        *("update", "test.db.events", "--set", "region=upper(region)", "--where", "id in (1, 9)", *LOCAL), env=env
+    )
+    assert done.code == 0, done.err
+    assert re.search(r"^2 rows updated: 2 files rewritten, \d data files? and 0 delete", done.err, re.MULTILINE)
+    source = tmp_path / "changes.csv"
+    source.write_text("id,region\n2,merged\n3,gone\n77,new\n", encoding="utf-8")
+    merged = run_process(
+        *("merge", "test.db.events", "--source", str(source), "--on", "t.id = s.id"),
+        *("--when-matched", "s.region = 'gone' THEN DELETE", "--when-matched", "UPDATE SET region = s.region"),
+        *("--when-not-matched", "INSERT (id, region, ts) VALUES (s.id, s.region, now())", *LOCAL),
+        env=env,
+    )
+    assert merged.code == 0, merged.err
+    assert "1 row updated, 1 deleted, 1 inserted: 1 file rewritten" in merged.err
+    table = changing.refresh()
+    assert merged.out.strip() == str(table.metadata.current_snapshot_id)
+    rows = {row["id"]: row["region"] for row in table.scan().to_arrow().to_pylist()}
+    assert {id_: rows[id_] for id_ in (1, 2, 9, 77)} == {1: "EU", 2: "merged", 9: "UK", 77: "new"}
+    assert 3 not in rows

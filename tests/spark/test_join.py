@@ -17,10 +17,10 @@ from pyiceberg.transforms import parse_transform
 
 import tamis
 from tamis.errors import BindError, FilterInputError, JoinError
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.spark.keys import looked_at
 from tamis.table import Table
-from tests.formats.iceberg.making import create
+from tests.making.manifests import create
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -244,8 +244,8 @@ def test_several_filters_combine(table: Table, full: DataFrame, dim: DataFrame, 
     plan = table.plan_join(dim, "id", runtime_filters=[more])
     same(plan.read().join(more.dataframe, "ts"), full.join(dim, "id").join(days, "ts"))
     assert plan.plan.stats.kept == 1
-    assert [one.keys for one in plan.plan.stats.filters] == [1, 4]
-    assert all(one.files for one in plan.plan.stats.filters)
+    assert [one.keys for one in plan.plan.stats.runtime_filters] == [1, 4]
+    assert all(one.files for one in plan.plan.stats.runtime_filters)
 
 
 def test_empty_build_side_reads_no_file(table: Table, full: DataFrame, dim: DataFrame) -> None:
@@ -267,7 +267,7 @@ def test_build_side_too_large_to_list_prunes_by_its_range(table: Table, full: Da
     other = spark.range(20, 38).withColumnRenamed("id", "n")
     plan = table.plan_join(other, {"id": "n"}, max_keys=5)
     same(plan.read(), full.join(other, full["id"] == other["n"]))
-    (found,) = plan.plan.stats.filters
+    (found,) = plan.plan.stats.runtime_filters
     assert not found.exact
     assert found.dropped["stats"] >= 4
     assert "about 18 keys" in " ".join(plan.explain().split())
@@ -352,7 +352,7 @@ def test_filter_without_facts_says_that_it_is_idle(spark: SparkSession, tmp_path
         change.set_properties({"write.metadata.metrics.default": "none"})
     bare.append(facts(0, 10))
     plan = opened(bare).plan_join(spark.range(3), "id")
-    assert plan.plan.stats.filters[0].idle == "no bounds for id in these files"
+    assert plan.plan.stats.runtime_filters[0].idle == "no bounds for id in these files"
     assert "cannot prune: no bounds for id" in " ".join(plan.explain().split())
     same(plan.read(), spark.createDataFrame(bare.scan().to_arrow()).join(spark.range(3), "id"))
 

@@ -20,7 +20,7 @@ from pyiceberg.table import Table as Made
 from pyiceberg.transforms import parse_transform
 
 from tamis.table import JoinPlan
-from tests.formats.iceberg.making import create
+from tests.making.manifests import create
 from tests.spark.test_join import FACTS, ZONE, bag, facts, opened, same
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_keys_prune_by_the_partitions_of_every_type_and_transform(
     other, full = sent(spark, pa.table({"k": pa.array([*wanted, None], source.arrow)})), sent(spark, rows)
     plan = opened(made).plan_join(other, "k")
     same(plan.read(), full.join(other, "k"))
-    (found,) = plan.plan.stats.filters
+    (found,) = plan.plan.stats.runtime_filters
     assert found.idle is None
     assert found.files == plan.plan.stats.files - plan.plan.stats.kept
     assert found.dropped["stats"] == 0

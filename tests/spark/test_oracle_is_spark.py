@@ -7,19 +7,18 @@ None of them may fail in Spark: predicates that would are not made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 from pyarrow import types as pt
 
 from tamis.predicate.nodes import Node, Ref
-from tamis.predicate.render import render
-from tests.oracle import Path, evaluate
-from tests.strategies import Row, Types, predicates, values
+from tamis.predicate.sql.rendering import render
+from tests.making.drawing import drawn
+from tests.making.oracle import Path, evaluate
+from tests.making.strategies import Row, Types, predicates, values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,28 +70,6 @@ _TEXTS = {
     _DIGITS: st.sampled_from(["0", "-0", "1", " 7 ", "+12", "007", "-3", "128", "9007199254740993"]),
     _DAYS: st.sampled_from(["2024-01-15", " 2024-1-15 ", "2024", "1969-12-31", "2024-01-15 12:00:00", "0001-01-01"]),
 }
-
-T = TypeVar("T")
-
-
-def drawn(strategy: SearchStrategy[T], count: int, start: int) -> list[T]:
-    """So many examples, the same on every run."""
-    found: list[T] = []
-
-    @seed(start)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy)
-    def collect(example: T) -> None:
-        found.append(example)
-
-    collect()
-    return found
 
 
 def table_rows() -> list[Row]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -16,14 +13,11 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import ExecutorError, TamisError, UnevaluableError, UnreadableMetadataError
-from tamis.formats.iceberg.reading import fetch_local
-from tamis.sieve.bloom import Bloom
+from tamis.sieve.join.bloom import Bloom
 from tamis.sieve.order import encode
-from tamis.sieve.plan import ScanPlan
 from tamis.spark import planning
-from tamis.spark.adding import added
-from tamis.spark.judging import judge_units
-from tests.evolved_tables import evolved, odd
+from tests.making.evolved_tables import evolved, odd
+from tests.making.parts import kept, said, shared_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,40 +73,6 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"evolved": evolved(folder / "evolved"), "odd": odd(folder / "odd")}
 
 
-def said(plan: ScanPlan) -> dict[str, Any]:
-    """The counts without the times, and without the note that says where the plan was made."""
-    found = plan.stats.to_dict()
-    found.pop("read_seconds")
-    for layer in found["layers"]:
-        layer.pop("seconds")
-    found["notes"] = [note for note in found["notes"] if note != planning.NOTE]
-    return found
-
-
-def kept(plan: ScanPlan) -> list[Any]:
-    """All that the plan knows of each kept file, whatever batch it came in."""
-    rows = []
-    for outcome in plan.outcomes:
-        batch = outcome.batch
-        parts = {one.name: getattr(outcome, one.name) for one in fields(outcome) if one.name != "batch"}
-        parts |= {f"extra.{name}": values.to_pylist() for name, values in batch.extra.items()}
-        parts |= {
-            f"stats.{id_}.{one.name}": values.to_pylist()
-            for id_, stats in batch.stats.items()
-            for one in fields(stats)
-            if (values := getattr(stats, one.name)) is not None
-        }
-        if batch.partition is not None:
-            parts["partition"] = batch.partition.to_pylist()
-        if batch.deletes is not None:
-            parts["deletes"] = batch.deletes.to_pylist()
-        rows += [
-            {name: str(values[row]) for name, values in parts.items()} | {"spec_id": batch.spec_id}
-            for row in np.flatnonzero(outcome.kept).tolist()
-        ]
-    return rows
-
-
 def assert_same(spark: SparkSession, metadata: str, where: str | None, filters: list[tamis.RuntimeFilter]) -> None:
     table = tamis.open(metadata)
     here = table.plan(where, runtime_filters=filters, spark=spark, executors="never")
@@ -155,34 +115,6 @@ KEYS = st.lists(
 )
 
 
-def shared_out(table: tamis.Table, where: str, filters: list[tamis.RuntimeFilter]) -> ScanPlan:
-    """The plan as executors make it, each unit from what would be sent to it; but in this process, for speed."""
-    here = table.plan(where, runtime_filters=filters)
-    # What was used already, pickled as it is then: nothing that was kept in it on the way may hinder that.
-    sieve = pickle.loads(pickle.dumps(here.sieve))  # noqa: S301 - our own
-    spread = table.source.spread(here.sieve)
-    read = pickle.loads(pickle.dumps(spread.read))  # noqa: S301 - our own
-    batches = [
-        pa.RecordBatch.from_pydict(
-            {
-                "unit": [number],
-                "location": [location],
-                "about": pa.array([None if place else pickle.dumps(unit.about)], pa.binary()),
-                "content": [fetch_local(location)],
-            }
-        )
-        for number, unit in enumerate(spread.units())
-        for place, location in enumerate(unit.locations)
-    ]
-    # Units come in any order; the files of one unit come together.
-    batches.sort(key=lambda batch: -batch["unit"][0].as_py())
-    found = {}
-    for row in judge_units(batches, sieve, read):
-        found[row["unit"][0].as_py()] = pickle.loads(row["answer"][0].as_py())  # noqa: S301 - our own
-    answers = [found[number] for number in sorted(found)]
-    return spread.finish(added(here.sieve, answers, spread))
-
-
 @pytest.mark.parametrize("name", ["evolved", "odd"])
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=WHERES, filters=KEYS)
@@ -218,7 +150,7 @@ def test_what_nobody_can_judge_is_counted_once_however_many_tasks_meet_it(
     """The same partition keys and notes come up in several units: the counts are of distinct ones."""
     assert_same(spark, tables["odd"], where, FILTERS["keys"])
     plan = tamis.open(tables["odd"]).plan(where, spark=spark, executors="always")
-    assert plan.stats.filter.unevaluable_specs == 1 or "ts" not in where
+    assert plan.stats.filter_stats.unevaluable_specs == 1 or "ts" not in where
 
 
 def test_plan_that_has_waves_tells_progress_and_stays_in_order(
@@ -267,7 +199,7 @@ def test_unreadable_manifest_is_the_same_error_there(spark: SparkSession, tmp_pa
     metadata = evolved(tmp_path / "t")
     table = tamis.open(metadata)
     where = "id = 205"
-    first = table.source.spread(table.plan(where).sieve).units()[0].locations[0]
+    first = table.source.list(table.plan(where).sieve).units[0].locations[0]
     path = Path(first.removeprefix("file://"))
     match damage:
         case "cut":

@@ -13,7 +13,6 @@ import pytest
 
 from tamis.errors import ExecutorError, UnevaluableError
 from tamis.spark import shipping
-from tamis.spark.child import in_child
 
 ROWS = pa.RecordBatch.from_pydict({"n": list(range(1000))})
 
@@ -32,20 +31,38 @@ def executor(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - facts of any k
     return {**shipping._about(), **changes}
 
 
-def lacking(*found: dict[str, Any]) -> tuple[shipping._Luggage, list[str]]:
+def lacking(*found: dict[str, Any]) -> tuple[tuple[str, ...], list[str]]:
     spark = Recorder()
     return shipping._lacking(cast("Any", spark), list(found)), spark.given
 
 
 def test_executor_that_has_everything_is_sent_nothing_more() -> None:
-    assert lacking(executor(), executor()) == (shipping._Luggage(), [])
+    assert lacking(executor(), executor()) == ((), [])
 
 
-def test_one_executor_without_a_package_is_enough_to_send_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipping, "_archive", lambda name: shipping.Path(f"/x/{name}-1.zip"))
-    luggage, given = lacking(executor(), executor(numpy=None, datafusion=None))
-    assert luggage == shipping._Luggage(("numpy-1", "datafusion-1"), numpy=True)
-    assert given == ["/x/numpy-1.zip#numpy-1", "/x/datafusion-1.zip#datafusion-1"]
+def test_one_executor_without_the_decoder_is_enough_to_send_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipping, "_datafusion", lambda: shipping.Path("/x/datafusion-1.zip"))
+    assert lacking(executor(), executor(datafusion=None)) == (
+        ("datafusion-1",),
+        ["/x/datafusion-1.zip#datafusion-1"],
+    )
+
+
+@pytest.mark.parametrize("name", ["pyarrow", "numpy"])
+def test_one_executor_without_pyarrow_or_numpy_is_an_error_with_its_cure(name: str) -> None:
+    """A worker that has loaded pyarrow does not find a numpy that is brought later."""
+    with pytest.raises(
+        ExecutorError, match=rf"no {name}; .*pip install '{name}>=.*PYSPARK_PYTHON.*spark\.archives"
+    ) as caught:
+        lacking(executor(), executor(**{name: None}))
+    assert caught.value.needs.startswith(f"{name}>=")
+
+
+def test_native_module_travels_alone() -> None:
+    """The package around it imports pandas."""
+    with zipfile.ZipFile(shipping._datafusion()) as archive:
+        (name,) = archive.namelist()
+    assert name.startswith("datafusion/_internal")
 
 
 def test_native_package_is_not_sent_to_another_platform() -> None:
@@ -88,7 +105,7 @@ def test_package_is_the_sources_and_has_the_same_name_each_time() -> None:
 def test_what_a_worker_lacks_is_read_from_its_traceback(text: str, needs: str) -> None:
     found = shipping.explained(RuntimeError(text))
     assert isinstance(found, ExecutorError)
-    assert str(found.facts["needs"]).startswith(needs)
+    assert found.needs.startswith(needs)
 
 
 def test_any_other_error_of_a_job_stays_what_it_is() -> None:
@@ -97,39 +114,8 @@ def test_any_other_error_of_a_job_stays_what_it_is() -> None:
 
 
 def doubled(batches: Iterator[pa.RecordBatch], factor: int) -> Iterator[pa.RecordBatch]:
-    print("noise")  # noqa: T201 - must not come between the batches
     for batch in batches:
         yield pa.RecordBatch.from_pydict({"n": [factor * n for n in batch.column(0).to_pylist()]})
-
-
-def silent(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from ()
-    list(batches)
-
-
-def failing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield next(batches)
-    raise ValueError("a bad manifest")
-
-
-def child(work: Any, *arguments: object, batches: int = 3) -> list[pa.RecordBatch]:  # noqa: ANN401 - a function
-    return list(in_child(pickle.dumps((work, arguments)), iter([ROWS] * batches), []))
-
-
-def test_work_in_a_process_of_its_own_gives_its_batches() -> None:
-    found = child(doubled, 3, batches=200)
-    assert len(found) == 200
-    assert found[0].column(0)[999].as_py() == 2997
-
-
-def test_work_without_a_batch_to_work_on_or_to_give_gives_none() -> None:
-    assert child(doubled, 3, batches=0) == []
-    assert child(silent) == []
-
-
-def test_failure_of_the_process_is_its_traceback() -> None:
-    with pytest.raises(RuntimeError, match="ValueError: a bad manifest"):
-        child(failing, batches=500)
 
 
 def test_shipped_work_in_this_process_needs_no_path() -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.predicate.nodes import Call, Compare, In, IsNull, Like, Literal, Node, Operator, Ref
-from tamis.predicate.render import render
-from tests.oracle import evaluate
+from tamis.predicate.sql.rendering import render
+from tests.making.oracle import evaluate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

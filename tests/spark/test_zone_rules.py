@@ -13,16 +13,17 @@ import pytest
 
 from tamis.errors import BindError, TimeZoneError
 from tamis.predicate.bind import bind
+from tamis.predicate.compare.zone_rules import ZoneRules
 from tamis.predicate.nodes import Node
-from tamis.predicate.parse import parse
-from tamis.predicate.render import render
 from tamis.predicate.schema import Schema
-from tamis.predicate.zone_rules import SECOND, ZoneRules
+from tamis.predicate.sql.parse import parse
+from tamis.predicate.sql.rendering import render
+from tamis.predicate.units import SECOND
 from tamis.spark.session import TIME_ZONE
 from tamis.spark.zones import check_zone, session_rules
+from tests.making.zone_conditions import DATE, EPOCH, LTZ, NTZ, conditions, judged, moments, values_around
+from tests.making.zone_versions import versions
 from tests.spark.test_oracle_is_spark import drawn
-from tests.zone_conditions import DATE, EPOCH, LTZ, NTZ, conditions, judged, moments, values_around
-from tests.zone_versions import versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from pyiceberg import expressions as ice
 
 import tamis
 from tamis.errors import BindError, ExecutorError
-from tests.unit.cli.tables import BY_REGION, SCHEMA, catalog, events, folder_of, rows
+from tests.making.cli_tables import BY_REGION, SCHEMA, catalog, events, folder_of, rows
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ def test_expression_that_is_true_of_null_in_iceberg_alone_is_refused(table: tami
 
 def test_values_of_pyiceberg_keep_their_types() -> None:
     from tamis.formats import converted_condition
-    from tamis.predicate.render import render
     from tamis.predicate.schema import Schema
+    from tamis.predicate.sql.rendering import render
 
     schema = Schema.of(
         d=pa.date32(),
@@ -324,7 +324,7 @@ def test_table_with_credentials_is_pickled_without_them(made: Any) -> None:  # n
     io = made.catalog._load_file_io({"s3.secret-access-key": "hush-hush", "token": "hush-hush"}, "s3://b/x")
     from dataclasses import replace
 
-    from tamis.formats.iceberg.catalogs import fetch_through
+    from tamis.formats.iceberg.fileio import fetch_through
 
     opened = tamis.open(made)
     held = tamis.Table(replace(opened.source, fetch=fetch_through(io)))  # type: ignore[type-var] # a dataclass

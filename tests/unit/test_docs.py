@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 
 from tamis.cli import app
 from tamis.errors import BindError
-from tamis.predicate.bind import bind
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Column, Schema
+from tamis.predicate.where import bind_text
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -163,7 +162,7 @@ def table(page: str, first_header: str) -> Iterator[list[str]]:
 def treatment(condition: str, schema: Schema) -> str:
     """How a condition prunes, in the words of the documentation."""
     try:
-        return _word(bind(parse(condition), schema).root)
+        return _word(bind_text(condition, schema, instant=0, names=("db", "events")).root)
     except BindError:
         return "error"
 

@@ -1,4 +1,4 @@
-"""Imports point one way: cli → table → spark → formats → rewrite → sieve → predicate.
+"""Imports point one way: cli → table → jobs → spark → formats → rewrite → sieve → predicate.
 
 The rooms are read from the source, so that a wrong import fails here also where it would happen to work.
 """
@@ -15,25 +15,36 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "tamis"
 
-ORDER = ("cli", "table", "spark", "formats", "rewrite", "sieve", "predicate")
+ORDER = ("cli", "table", "jobs", "spark", "formats", "rewrite", "sieve", "predicate")
 
 # Which rooms a room may import beside itself. "" is the package's own __init__, where the version is.
 ALLOWED: dict[str, frozenset[str]] = {
     room: frozenset(ORDER[place + 1 :]) | {"errors", "printable"} for place, room in enumerate(ORDER)
 }
-ALLOWED["cli"] |= {"explain", ""}
+ALLOWED["cli"] |= {"explain", "changing", "merging", "results", ""}
+ALLOWED["jobs"] |= {""}
 ALLOWED["table"] |= {"explain", "arguments"}
+ALLOWED["table"] |= {"plans"}
+ALLOWED["plans"] = ALLOWED["table"] - {"plans"}
+ALLOWED["table"] |= {"changing"}
+ALLOWED["results"] = frozenset({"formats", "sieve", "errors", "printable"})
+ALLOWED["changing"] = frozenset(
+    {"jobs", "spark", "formats", "sieve", "predicate", "errors", "printable", "arguments", "results", "merging"}
+)
+ALLOWED["merging"] = ALLOWED["changing"] - {"merging"}
 ALLOWED["arguments"] = frozenset({"formats", "sieve", "predicate", "errors", "printable"})
-ALLOWED["explain"] = frozenset({"sieve", "errors", "printable"})
+ALLOWED["explain"] = frozenset({"rewrite", "sieve", "errors", "printable"})
 ALLOWED["errors"] = frozenset({"printable"})
 ALLOWED["printable"] = frozenset()
-ALLOWED[""] = frozenset({"table", "predicate", "sieve", "errors"})
+ALLOWED[""] = frozenset({"table", "results", "merging", "jobs", "rewrite", "predicate", "sieve", "errors"})
 ALLOWED["__main__"] = frozenset({"cli"})
 
 PURE = frozenset({"predicate", "sieve", "rewrite"})
 """Rooms that compute on Arrow alone: no I/O, no Spark, no format library."""
 
-ENGINES = frozenset({"pyspark", "py4j", "pyiceberg", "pypaimon", "deltalake", "datafusion", "fsspec", "pandas"})
+ENGINES = frozenset(
+    {"pyspark", "py4j", "pyiceberg", "pypaimon", "deltalake", "datafusion", "fsspec", "obstore", "pandas"}
+)
 
 OUTSIDE = frozenset(
     {
@@ -58,22 +69,47 @@ OUTSIDE = frozenset(
 
 IMPURE = ENGINES | OUTSIDE
 
+FORMAT_ROOMS = frozenset({"iceberg", "delta", "paimon"})
+"""Folders of formats/ that nobody outside them may import, but the tuple FORMATS."""
+
 LAZY: dict[tuple[str, str], str] = {
+    ("table.py", "tamis.jobs"): "a job was told to run: only then is there a need for Spark",
+    ("changing.py", "tamis.jobs"): "a job was told to run: only then is there a need for it, or for Spark",
+    ("jobs/delete.py", "tamis.spark"): "a delete of whole files needs no Spark",
+    ("changing.py", "tamis.spark"): "a session was given: only then is there one to ask",
+    ("merging.py", "tamis.jobs"): "a merge was told to run: only then is there a need for it",
+    ("merging.py", "tamis.spark"): "a merge has a DataFrame, and with it Spark; `import tamis` has not",
+    ("merging.py", "tamis.predicate.matching"): "a third of a second for the SQL parser, if there is any SQL",
+    ("jobs/update.py", "tamis.spark"): "an update of no file needs no Spark",
+    ("jobs/marking.py", "tamis.spark"): "without a row to mark there is no need for Spark",
     ("table.py", "tamis.spark"): "a job was told to run: only then is there a need for Spark",
+    ("plans.py", "tamis.spark"): "a plan was told to run: only then is there a need for Spark",
+    ("spark/shipping.py", "pyspark"): "SparkFiles, which executors have; a client of a Connect server has not",
     ("spark/deletes.py", "tamis.spark.vectors"): "code for executors, which only very many deletes need",
-    ("arguments.py", "tamis.predicate.parse"): "a third of a second for the SQL parser, if there is any SQL",
-    ("arguments.py", "tamis.formats"): "an expression of PyIceberg: only then is there a need for its converter",
-    ("sieve/runtime.py", "tamis.spark.keys"): "a filter made of a DataFrame: only then is there a need for Spark",
+    ("arguments.py", "tamis.predicate.where"): "a third of a second for the SQL parser, if there is any SQL",
+    (
+        "sieve/join/runtime.py",
+        "tamis.spark.keys",
+    ): "a filter made of a DataFrame: only then is there a need for Spark",
     ("sieve/plan.py", "tamis.explain"): "a plan explains itself, and explain/ is built on plans",
+    ("rewrite/plan.py", "tamis.explain"): "as sieve/plan.py: a plan explains itself",
+    ("table.py", "tamis.rewrite"): "a job was asked for: plans of queries have no need for it",
     ("sieve/plan.py", "polars"): "an optional library, which only its users have",
     ("cli/*.py", "*"): "a command loads what it needs when it runs: --version and --help answer at once",
     ("formats/*.py", "datafusion"): "more than a second that only reading Avro metadata needs",
+    ("formats/*.py", "obstore"): "an optional extra: missing, its error names the cure",
     ("formats/*.py", "pyiceberg"): "an optional extra: missing, its error names the cure",
     ("formats/*.py", "pypaimon"): "an optional extra: missing, its error names the cure",
 }
 """(file, module) pairs that may be imported inside a function, each with its reason."""
 
-LAZY_BACKWARDS = frozenset({("sieve/plan.py", "tamis.explain"), ("sieve/runtime.py", "tamis.spark.keys")})
+LAZY_BACKWARDS = frozenset(
+    {
+        ("sieve/plan.py", "tamis.explain"),
+        ("rewrite/plan.py", "tamis.explain"),
+        ("sieve/join/runtime.py", "tamis.spark.keys"),
+    }
+)
 """Lazy imports that may also point against the order."""
 
 
@@ -100,7 +136,9 @@ def imports_of(source: str, path: str) -> Iterator[Import]:
                 base = ".".join([*parents, *([module] if module else [])])
                 for name in names:
                     # `from tamis import sieve` names a room, `from tamis import __version__` does not.
-                    room = base == "tamis" and name.name in ALLOWED
+                    room = (base == "tamis" and name.name in ALLOWED) or (
+                        base == "tamis.formats" and name.name in FORMAT_ROOMS
+                    )
                     submodule = base == "pyarrow" and f"{base}.{name.name}" in IMPURE
                     yield Import(f"{base}.{name.name}" if room or submodule else base, node.lineno, lazy)
             case _:
@@ -126,6 +164,8 @@ def faults_of(source: str, path: str) -> list[str]:
             backwards = found.lazy and _listed(LAZY_BACKWARDS, path, found.module)
             if there != here and there not in ALLOWED[here] and not backwards:
                 faults.append(f"{where} must not import {found.module}")
+            elif (format_ := _format_room(found.module)) is not None and not _may_know(path, format_):
+                faults.append(f"{where} must not know {found.module}: only formats/{format_} and FORMATS do")
         elif here in PURE and _under(found.module, IMPURE):
             faults.append(f"{where} is pure and must not import {found.module}")
     return faults
@@ -134,6 +174,16 @@ def faults_of(source: str, path: str) -> list[str]:
 def _room(module: tuple[str, ...]) -> str:
     inside = [part for part in module[1:] if part != "__init__"]
     return inside[0] if inside else ""
+
+
+def _format_room(module: str) -> str | None:
+    """The format whose folder the module is in, or is; None for one of the common rooms."""
+    _, *inside = module.split(".")
+    return inside[1] if inside[:1] == ["formats"] and inside[1:] and inside[1] in FORMAT_ROOMS else None
+
+
+def _may_know(path: str, format_: str) -> bool:
+    return path == "formats/__init__.py" or path.startswith(f"formats/{format_}/")
 
 
 def _under(module: str, roots: frozenset[str]) -> bool:
@@ -169,8 +219,16 @@ def test_file_imports_only_what_its_room_may(path: str) -> None:
         ("sieve/funnel.py", "from tamis.explain import text"),
         ("predicate/nodes.py", "from tamis.sieve.domain import Domain"),
         ("formats/delta/log.py", "from tamis.spark import read"),
+        ("formats/delta/log.py", "from tamis.formats.iceberg.locate import candidates"),
+        ("formats/storage/objects.py", "from tamis.formats import iceberg"),
+        ("formats/iceberg/open.py", "from .. import paimon"),
+        ("spark/read.py", "from tamis.formats.iceberg.table import IcebergTable"),
+        ("table.py", "import tamis.formats.iceberg.inspection"),
+        ("cli/inspect.py", "if TYPE_CHECKING:\n    from tamis.formats.delta.inspection import DeltaInspection"),
+        ("spark/read.py", "from tamis.jobs import append"),
+        ("jobs/append.py", "from tamis.table import Table"),
         ("formats/delta/log.py", "class A:\n    def f(self):\n        from tamis import sieve"),
-        ("explain/text.py", "from tamis.rewrite.plan import Plan"),
+        ("explain/text.py", "from tamis.jobs.rewrite import RewriteJob"),
         ("errors.py", "import tamis.predicate"),
         ("__init__.py", "from tamis.spark import read"),
         ("__init__.py", "from .cli import main"),
@@ -195,6 +253,9 @@ def test_wrong_import_is_found(path: str, source: str) -> None:
         ("table.py", "from tamis.formats import detect\nfrom tamis.explain import text"),
         ("spark/read.py", "from pyspark.sql import DataFrame\nfrom tamis.sieve import funnel"),
         ("formats/iceberg/manifest.py", "def read():\n    import datafusion"),
+        ("formats/__init__.py", "from tamis.formats.delta import open as delta"),
+        ("formats/paimon/files.py", "from . import open\nfrom tamis.formats.paimon.metadata import Snapshot"),
+        ("jobs/append.py", "from tamis.spark import write\nfrom tamis.formats.edit import Edit"),
         (
             "cli/plan.py",
             "import tamis\ndef plan():\n    from tamis.table import Table\n    import rich.table",

@@ -14,20 +14,23 @@ import pyarrow as pa
 import pytest
 
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.buckets import BucketSelector
-from tamis.sieve.domain import ColumnStats
+from tamis.sieve.domain import ColumnStats, Facts
+from tamis.sieve.file_buckets import FileBuckets, bucket_facts
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import sift
-from tamis.sieve.hashing import bucket_of_keys
-from tamis.sieve.outcome import Sieve
+from tamis.sieve.join.runtime import RuntimeFilter
+from tamis.sieve.judge import judge
 from tamis.sieve.partitions import PartitionField, PartitionSpec
 from tamis.sieve.plan import ScanPlan
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.transforms import apply, parse_transform
-from tests.harness import arrow
-from tests.told_rules import told
+from tamis.sieve.transforms.bucket import bucket_of_keys
+from tests.making.harness import arrow
+from tests.making.hashes import ValueHash
+from tests.making.told_rules import told
 
 INT, LONG, TEXT, DOUBLE = pa.int32(), pa.int64(), pa.string(), pa.float64()
 TZ, NTZ = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -52,7 +55,7 @@ def by_partition(sql: str, type_: pa.DataType, transform: str, part: pa.Array, z
     """The verdict on a file of that partition of x."""
     one = file(partition=pa.StructArray.from_arrays([part], ["p"]))
     bound = bind(parse(sql), Schema.of(x=type_), time_zone=zone, ask=told)
-    return verdict(sift(Sieve(bound, (spec(transform),)), [one]))
+    return verdict(sift(Sieve(bound, (spec(transform),)), [one]).plan)
 
 
 def by_stats(
@@ -68,7 +71,7 @@ def by_stats(
     counts = [None if count is None else pa.array([count], pa.int64()) for count in (nulls, nans)]
     stats = ColumnStats(arrow([low], type_), arrow([high], type_), counts[0], counts[1], pa.array([5]))
     bound = bind(parse(sql), Schema.of(x=type_), time_zone=zone, ask=told)
-    return verdict(sift(Sieve(bound, (PartitionSpec(0),)), [file(stats={1: stats})]))
+    return verdict(sift(Sieve(bound, (PartitionSpec(0),)), [file(stats={1: stats})]).plan)
 
 
 def verdict(plan: ScanPlan) -> str:
@@ -193,10 +196,10 @@ def test_void_field_says_nothing() -> None:
 def test_unknown_transform_is_not_taken_for_identity() -> None:
     """A mapping that is not found, assumed to be identity, is unsound; the file is kept, counted and noted."""
     one = file(partition=pa.StructArray.from_arrays([pa.array([7], INT)], ["p"]))
-    plan = sift(Sieve(bind(parse("x = 5"), Schema.of(x=INT)), (spec("zorder[4]"),)), [one])
+    plan = sift(Sieve(bind(parse("x = 5"), Schema.of(x=INT)), (spec("zorder[4]"),)), [one]).plan
     assert verdict(plan) == "some"
-    assert plan.stats.filter.unevaluable_specs == 1
-    assert plan.stats.filter.fail_open_files == 1
+    assert plan.stats.filter_stats.unevaluable_specs == 1
+    assert plan.stats.filter_stats.fail_open_files == 1
 
 
 def test_bucket_is_used_for_lists_and_not_for_ranges() -> None:
@@ -234,7 +237,7 @@ def test_or_over_partition_and_data_columns_prunes() -> None:
     found = []
     for region in ("eu", "us", "asia"):
         one = file(partition=pa.StructArray.from_arrays([pa.array([region])], ["p"]), stats=stats)
-        found.append(verdict(sift(Sieve(bind(parse(sql), schema), (spec("identity"),)), [one])))
+        found.append(verdict(sift(Sieve(bind(parse(sql), schema), (spec("identity"),)), [one]).plan))
     assert found == ["none", "some", "none"]
 
 
@@ -276,16 +279,18 @@ def test_bucket_key_with_two_values_at_once_needs_no_bucket() -> None:
     """A repeated constraint intersects: id = 1 AND id = 2 matches nothing, and is not "either bucket"."""
     schema = Schema.of(id=INT)
     bound = bind(parse("id = 1 AND id = 2"), schema)
-    selector = BucketSelector(bound, schema.columns, lambda keys, total: np.asarray(keys["id"]) % total)
-    assert not selector.select(pa.array([0, 1, 2, 3]), pa.array([4] * 4)).any()
+    assert not BucketSelector(bound, schema.columns).possible(Facts(4, {})).any()
+    assert not judge(bound.root, Facts(4, {})).possible.any()
 
 
 def test_files_of_several_bucket_counts_are_hashed_by_their_own() -> None:
     """Partitions really mix total bucket counts after a rescale: Paimon's are per file."""
     schema = Schema.of(id=INT)
     bound = bind(parse("id = 6"), schema)
-    selector = BucketSelector(bound, schema.columns, lambda keys, total: np.asarray(keys["id"]) % total)
-    found = selector.select(pa.array([2, 6, 2, 6, 0]), pa.array([4, 8, 8, 4, -1]))
+    by = ValueHash(lambda keys, total: np.asarray(keys.column(0).fill_null(0)) % total)
+    stated = FileBuckets(pa.array([2, 6, 2, 6, 0]), pa.array([4, 8, 8, 4, -1]), schema.columns, by)
+    facts, _ = bucket_facts([stated], {column.id: column for column in schema.columns}, np.arange(5))
+    found = judge(bound.root, facts).possible
     assert found.tolist() == [True, True, False, True, True]  # bucket 6 of 4 is out of range: keep
 
 
@@ -314,7 +319,7 @@ def test_files_of_mixed_specs_are_each_read_with_their_own() -> None:
         for place, part in enumerate(values)
     ]
     for order in (batches, batches[::-1]):
-        plan = sift(Sieve(bind(parse("ts < '2024-01-01' AND id = 5"), schema), specs), order)
+        plan = sift(Sieve(bind(parse("ts < '2024-01-01' AND id = 5"), schema), specs), order).plan
         found = {row["path"]: row["verdict"] for row in plan.verdicts.to_pylist()}
         assert found == {"0": "some", "1": "none", "2": "none", "3": "none"}
 
@@ -352,7 +357,7 @@ def test_expression_that_may_raise_is_not_run_on_made_up_values() -> None:
     """Doris #65857: assert_true on a partition boundary raised an error that no row would."""
     one = file(partition=pa.StructArray.from_arrays([pa.array([0], INT)], ["p"]))
     bound = bind(parse("assert_true(x > 0) IS NULL AND 10 / x > 1"), Schema.of(x=INT))
-    assert verdict(sift(Sieve(bound, (spec("identity"),)), [one])) == "some"
+    assert verdict(sift(Sieve(bound, (spec("identity"),)), [one]).plan) == "some"
 
 
 def test_null_join_key_matches_nothing_unless_null_safe() -> None:
@@ -362,7 +367,7 @@ def test_null_join_key_matches_nothing_unless_null_safe() -> None:
     found = []
     for null_safe in (False, True):
         keys = RuntimeFilter.of("x", pa.array([5, None], INT), null_safe=null_safe).bind(schema)
-        found.append(verdict(sift(Sieve(bind(parse("true"), schema), (spec("identity"),), (keys,)), [one])))
+        found.append(verdict(sift(Sieve(bind(parse("true"), schema), (spec("identity"),), (keys,)), [one]).plan))
     assert found[0] == "none"
     assert found[1] != "none"
 
@@ -383,7 +388,7 @@ def test_promoted_column_is_judged_by_its_old_bounds() -> None:
     """Type widening: statistics and partitions may be of the narrower type."""
     stats = {1: ColumnStats(pa.array([1], INT), pa.array([5], INT), pa.array([0]))}
     bound = bind(parse("x > 5000000000"), Schema.of(x=LONG))
-    assert verdict(sift(Sieve(bound, (PartitionSpec(0),)), [file(stats=stats)])) == "none"
+    assert verdict(sift(Sieve(bound, (PartitionSpec(0),)), [file(stats=stats)]).plan) == "none"
     assert by_partition("x > 5000000000", LONG, "identity", pa.array([5], INT)) == "none"
     bucket = bucket_of_keys(np.array([-5]), LONG, 16)
     assert bucket is not None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.errors import TamisError
+from tamis.errors import BindError
 from tamis.printable import printable, printable_lines
 
 UNSAFE = {*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *"\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029"}
@@ -41,6 +41,6 @@ def test_lines_of_a_message_stay() -> None:
 
 
 def test_message_of_every_error_is_printable_and_its_facts_are_not_changed() -> None:
-    error = TamisError("no column a\x1b]0;x\x07", column="a\x1b]0;x\x07")
+    error = BindError("no column a\x1b]0;x\x07", column="a\x1b]0;x\x07", nearest=())
     assert str(error) == error.message == "no column a\\x1b]0;x\\x07"
     assert error.facts["column"] == "a\x1b]0;x\x07"

@@ -19,13 +19,13 @@ def absent(path: str) -> Exception:
 
 @pytest.mark.parametrize("path", ["file:/no/such/file.parquet", "/no/such/file.parquet", "s3a://bucket/a.parquet"])
 def test_file_that_is_gone_is_to_be_restored(path: str) -> None:
-    found = _explained(absent(path), "parquet")
+    found = _explained(absent(path), "parquet", [path])
     assert isinstance(found, MissingFileError)
     assert "restore it" in str(found)
 
 
 def test_name_that_no_file_can_have_is_not_called_removed() -> None:
-    found = _explained(absent("file:/" + "x" * 5000), "parquet")
+    found = _explained(absent("file:/" + "x" * 5000), "parquet", ["x"])
     assert isinstance(found, UnreadableFileError)
     assert "too long" in str(found)
     assert "removed" not in str(found)
@@ -40,7 +40,7 @@ def test_file_in_a_folder_that_may_not_be_searched_is_not_called_removed(tmp_pat
     try:
         if root:
             os.seteuid(65534)
-        found = _explained(absent(file.as_uri()), "parquet")
+        found = _explained(absent(file.as_uri()), "parquet", [file.as_uri()])
     finally:
         if root:
             os.seteuid(0)

@@ -25,6 +25,9 @@ def test_a_pattern_leads_back_to_its_path(path: str) -> None:
         ("/w//x///a+b.parquet", "file:/w/x/a+b.parquet"),
         ("s3a://b/x//a=1/ü#.parquet", "s3a://b/x/a=1/%C3%BC%23.parquet"),
         ("/w/a.parquet", "hdfs://name:8020/w/a.parquet"),
+        ("hdfs:///w//a.parquet", "hdfs://name:8020/w/a.parquet"),
+        ("hdfs://name:8020/w/a.parquet", "hdfs://name:8020/w/a.parquet"),
+        ("abfss://box@account.dfs.core.windows.net/a b", "abfss://box@account.dfs.core.windows.net/a%20b"),
     ],
 )
 def test_what_spark_shows_is_found_for_each_spelling(path: str, listed: str) -> None:
@@ -36,6 +39,17 @@ def test_a_path_that_spark_does_not_list_is_an_error() -> None:
     """Its rows would be missing without a word."""
     with pytest.raises(UnreadableFileError, match=r"does not list /w/b\.parquet"):
         as_shown(["/w/a.parquet", "/w/b.parquet"], ["file:/w/a.parquet"])
+
+
+@pytest.mark.parametrize("listed", ["file:/w/a.parquet", "s3a://name/w/a.parquet"])
+def test_a_path_without_a_host_is_not_sought_in_another_file_system(listed: str) -> None:
+    with pytest.raises(UnreadableFileError, match="does not list"):
+        as_shown(["hdfs:///w/a.parquet"], [listed])
+
+
+def test_a_path_with_a_host_is_not_that_of_another_host() -> None:
+    with pytest.raises(UnreadableFileError, match="does not list"):
+        as_shown(["hdfs://one/w/a.parquet"], ["hdfs://two/w/a.parquet"])
 
 
 def test_the_same_path_in_two_file_systems_is_not_guessed() -> None:

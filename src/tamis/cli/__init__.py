@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 import tamis
-from tamis.cli import demo, explain, inspect, join, ls, scan
+from tamis.cli import delete, demo, evolve, explain, inspect, join, ls, merge, rewrite, scan, update
 from tamis.cli.pipes import quiet_when_piped
 from tamis.errors import BindError, ParseError, TamisError
 
@@ -24,7 +24,7 @@ _CREDENTIALS: Final = re.compile(r"""[^\s/'"@:]+:(?!//|\d+/)[^\s'"@]+@""")
 
 app = typer.Typer(
     name="tamis",
-    help="Which files of a lakehouse table a query, a join, a rewrite or a DELETE has to touch, and why.",
+    help="Which files of a lakehouse table a query, a join, a rewrite or a change of rows has to touch, and why.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,  # tracebacks stay Python's own, for bug reports
@@ -48,6 +48,12 @@ _add(
 _add(inspect.inspect, "tamis inspect prod.db.events", "tamis inspect /warehouse/db/events --ref audit --json")
 _add(ls.ls, "tamis ls", "tamis ls prod", "tamis ls prod.db")
 _add(
+    rewrite.rewrite,
+    "tamis rewrite prod.db.events --dry-run",
+    """tamis rewrite prod.db.events --dry-run --where "ts >= '2024-01-01'" --target-file-size-bytes 256MB --json""",
+    "tamis rewrite prod.db.events --dry-run --only-old-specs --max-files-to-rewrite 1000",
+)
+_add(
     scan.scan,
     'tamis scan prod.db.events --where "customer_id = 77" --select customer_id,amount --limit 5',
     'tamis scan prod.db.events --where "amount > 70" --out rows.csv',
@@ -56,6 +62,28 @@ _add(
     join.join,
     'tamis join prod.db.events customers.csv --on customer_id --where "amount > 70"',
     "tamis join prod.db.events prod.db.customers --on customer_id=id --out joined.parquet",
+)
+_add(
+    delete.delete,
+    """tamis delete prod.db.events --where "ts < timestamp '2023-01-01'" --dry-run""",
+    """tamis delete prod.db.events --where "region = 'eu' AND customer_id = 77" --mode merge-on-read""",
+)
+_add(
+    update.update,
+    """tamis update prod.db.orders --set "price=price * 1.1" --where "sku = 7" --dry-run""",
+    """tamis update prod.db.orders --set state="'closed'" --set info.city=NULL --where "id < 100" """,
+)
+_add(
+    merge.merge,
+    """tamis merge prod.db.orders --source changes.parquet --on "t.id = s.id" """
+    """--when-matched "UPDATE SET *" --when-not-matched "INSERT *" --dry-run""",
+    """tamis merge prod.db.orders --source prod.db.changes --on "t.id = s.id" --when-matched "s.gone THEN DELETE" """
+    """--when-matched "UPDATE SET n = t.n + s.n" """,
+)
+_add(
+    evolve.evolve,
+    'tamis evolve prod.db.events --add "bucket(16, customer_id)" --drop region',
+    'tamis evolve prod.db.events --replace "days(ts)=months(ts)" --dry-run',
 )
 
 

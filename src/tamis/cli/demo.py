@@ -79,7 +79,7 @@ def _join(table: Table, spark: SparkSession) -> None:
     typer.echo('table.join(customers, "customer_id", where=...), with customers in Oslo alone:\n')
     joined = table.plan_join(customers.where("city = 'Oslo'"), "customer_id", where=JOIN_WHERE)
     stats = joined.plan.stats
-    (keys,) = stats.filters
+    (keys,) = stats.runtime_filters
     typer.echo(f"WHERE  {joined.plan.sieve.predicate.sql}")
     typer.echo(f"JOIN   {keys.text}\n")
     by_where = stats.files - stats.kept - keys.files
@@ -116,10 +116,11 @@ def _show(frame: DataFrame) -> None:
 
 def _one_of_each(verdicts: list[dict[str, str | None]]) -> Iterator[str]:
     """The first file of every layer and verdict."""
-    seen: set[tuple[str | None, str | None]] = set()
+    pairs: set[tuple[str | None, str | None]] = set()
     for row in verdicts:
-        if (row["layer"], row["verdict"]) not in seen:
-            seen.add((row["layer"], row["verdict"]))
+        if (row["layer"], row["verdict"]) not in pairs:
+            pairs.add((row["layer"], row["verdict"]))
             by = f" by {row['layer']}" if row["layer"] else ""
-            yield f"  {row['verdict']}{by}: spec {row['spec_id']}, {row['partition'] or 'no partition'}"
+            spec = "" if row["spec_id"] is None else f"spec {row['spec_id']}, "
+            yield f"  {row['verdict']}{by}: {spec}{row['partition'] or 'no partition'}"
             yield from wrap(row["reason"] or "", WIDTH, initial_indent="    ", subsequent_indent="    ")

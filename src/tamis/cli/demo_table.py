@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import MissingDependency
+from tamis.predicate.units import DAY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +19,6 @@ CUSTOMERS: Final = 1000
 BUCKETS: Final = 4
 FIRST_DAY: Final = 19723
 """2024-01-01, in days since 1970."""
-DAY: Final = 86_400_000_000
 
 
 def make(folder: str) -> str:
@@ -61,11 +61,11 @@ def _rows(day: int, *, new: bool = False) -> pa.Table:
     count = range(ROWS_A_DAY)
     starts = (FIRST_DAY + day) * DAY
     columns = {
-        "ts": pa.array([starts + place * DAY // ROWS_A_DAY for place in count], pa.timestamp("us", "UTC")),
-        "customer_id": pa.array([(place * 7919 + day * 104_729) % CUSTOMERS for place in count], pa.int64()),
-        "amount": pa.array([(place * 31 + day) % 997 / 4 for place in count], pa.float64()),
-        "market" if new else "region": pa.array(["eu" if place % 3 else "us" for place in count], pa.string()),
+        "ts": pa.array([starts + number * DAY // ROWS_A_DAY for number in count], pa.timestamp("us", "UTC")),
+        "customer_id": pa.array([(number * 7919 + day * 104_729) % CUSTOMERS for number in count], pa.int64()),
+        "amount": pa.array([(number * 31 + day) % 997 / 4 for number in count], pa.float64()),
+        "market" if new else "region": pa.array(["eu" if number % 3 else "us" for number in count], pa.string()),
     }
     if new:
-        columns["coupon"] = pa.array(["SPRING" if place % 5 == 0 else None for place in count], pa.string())
+        columns["coupon"] = pa.array(["SPRING" if number % 5 == 0 else None for number in count], pa.string())
     return pa.table(columns)

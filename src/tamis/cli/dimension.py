@@ -1,11 +1,11 @@
-"""The other side of `tamis join`: a table that tamis opens, or files that Spark reads."""
+"""The other side of `tamis join`, the source of `tamis merge`: a table that tamis opens, or files for Spark."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
@@ -40,7 +40,7 @@ class Dimension:
     kind: str
     where: str | None
     table: Table | None
-    said: str = field(default="")
+    label: str = field(default="")
     """What it is and, once it is read, how much of it is read."""
 
     @classmethod
@@ -48,13 +48,13 @@ class Dimension:
         """Opened if it is a table; BadParameter or NoSuchTableError if it is nothing."""
         import tamis.table
         from tamis.cli.scan import check_condition
-        from tamis.formats import FORMATS
+        from tamis.formats import format_names
 
         kind = _kind(target) if kind is None else kind.lower()
-        known = (TABLE, *FORMATS, *dict.fromkeys(ENDINGS.values()))
-        if kind not in known:
-            raise typer.BadParameter(f"{kind!r} is none of {', '.join(known)}", param_hint="--dim-format")
-        chosen = next((one for one in FORMATS if one == kind), None)
+        kinds = (TABLE, *format_names(), *dict.fromkeys(ENDINGS.values()))
+        if kind not in kinds:
+            raise typer.BadParameter(f"{kind!r} is none of {', '.join(kinds)}", param_hint="--dim-format")
+        chosen = next((name for name in format_names() if name == kind), None)
         if kind != TABLE and chosen is None:
             return cls(target, kind, where, None, f"{target}  ({kind})")
         table = tamis.table.open(target, catalog=catalog, format=chosen)
@@ -64,17 +64,17 @@ class Dimension:
     def require(self) -> None:
         """NoSuchTableError for a file of this machine that is not there. Patterns and URIs are left to Spark."""
         if self.kind != TABLE and not _PATTERN.search(self.target) and not Path(self.target).exists():
-            raise NoSuchTableError(f"there is no file or folder {self.target} to join with.", table=self.target)
+            raise NoSuchTableError(f"there is no file or folder {self.target}.", table=self.target)
 
-    def read(self, spark: SparkSession, *, shares_files: bool) -> DataFrame:
+    def read(self, spark: SparkSession, storage: Literal["session", "catalog"], *, shares_files: bool) -> DataFrame:
         """Its rows that match."""
         from tamis.explain.words import readable_bytes, readable_files
 
         if self.table is not None:
-            plan = self.table.plan(self.where, spark=spark)
+            plan = self.table.plan(self.where, spark=spark, storage=storage)
             stats = plan.stats
             read = f"reads {stats.kept:,} of {readable_files(stats.files)}, {readable_bytes(stats.kept_bytes)}"
-            self.said = f"{self.said}: {read}"
+            self.label = f"{self.label}: {read}"
             return plan.read(spark)
         frame = spark.read.options(**OPTIONS.get(self.kind, {})).format(self.kind).load(self._path(shares_files))
         return frame if self.where is None else frame.where(self.where)
@@ -92,8 +92,8 @@ def _kind(target: str) -> str:
     if local.is_dir():
         if (local / "metadata").is_dir():
             return TABLE
-        found = {_by_ending(file) for file in local.rglob("*") if file.is_file() and file.name[0] not in "._"}
-        return found.pop() or TABLE if len(found) == 1 else _by_ending(local) or TABLE
+        kinds = {_by_ending(file) for file in local.rglob("*") if file.is_file() and file.name[0] not in "._"}
+        return kinds.pop() or TABLE if len(kinds) == 1 else _by_ending(local) or TABLE
     return _by_ending(local) or TABLE
 
 

@@ -17,6 +17,7 @@ from tamis.cli.options import (
     Strict,
     TableFormat,
     TableName,
+    TableVersion,
     TimeZone,
     Where,
     quick_start,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tamis.sieve.plan import ScanPlan
     from tamis.table import Table
 
-__all__ = ["explain", "funnel"]
+__all__ = ["explain", "funnel", "shown_paths"]
 
 
 def explain(  # noqa: PLR0913 - an argument an option
@@ -52,21 +53,28 @@ def explain(  # noqa: PLR0913 - an argument an option
     snapshot: Snapshot = None,
     ref: Ref = None,
     as_of: AsOf = None,
+    table_version: TableVersion = None,
     catalog: Catalog = None,
     table_format: TableFormat = None,
     case_sensitive: CaseSensitive = False,
-    time_zone: TimeZone = "UTC",
+    time_zone: TimeZone = None,
 ) -> None:
     """Show which files a condition has to touch, and why. Only metadata is read."""
-    state = State(snapshot, ref, as_of)
+    state = State(snapshot, ref, as_of, table_version)
     listing = _Listing.of(files=files, verdicts=verdicts, kept=kept, pruned=pruned, limit=limit)
     listing.check(csv=csv, json=json)
     with quick_start():
         import tamis.table
-    as_of_ms = state.as_of_ms(time_zone)
+    as_of_ms = state.as_of_ms(time_zone or "UTC")
     with Watch() as watch:
         opened = tamis.table.open(
-            table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog, format=table_format
+            table,
+            snapshot_id=snapshot,
+            ref=ref,
+            as_of_ms=as_of_ms,
+            version=table_version,
+            catalog=catalog,
+            format=table_format,
         )
         plan = opened.plan(where, case_sensitive=case_sensitive, time_zone=time_zone, strict=strict, progress=watch)
     if json:
@@ -104,7 +112,7 @@ class _Listing:
 
     def of_files(self, plan: ScanPlan) -> pa.Table:
         """The files to read, as many as are asked for."""
-        return self._limited(_shown(plan.files))
+        return self._limited(shown_paths(plan.files))
 
     def of_verdicts(self, plan: ScanPlan) -> tuple[pa.Table, int]:
         """The verdicts that are asked for, and how many were considered but are left out."""
@@ -115,7 +123,7 @@ class _Listing:
         if self.kept or self.pruned:
             is_pruned = pc.equal(considered["verdict"], "none")
             chosen = considered.filter(is_pruned if self.pruned else pc.invert(is_pruned))
-        listed = self._limited(_shown(chosen))
+        listed = self._limited(shown_paths(chosen))
         return listed, len(considered) - len(listed)
 
     def _limited(self, listed: pa.Table) -> pa.Table:
@@ -161,21 +169,22 @@ def _text(table: Table, plan: ScanPlan, listing: _Listing, *, timing: bool) -> l
 def funnel(table: Table, plan: ScanPlan, *, timing: bool = False) -> str:
     """Which table, and what the plan explains."""
     from tamis.explain.words import wrapped
+    from tamis.formats import state_of
 
-    state = "no snapshot yet" if table.snapshot_id is None else f"snapshot {table.snapshot_id}"
+    state = state_of(table.format, table.snapshot_id)
     header = wrapped(f"{table.name}  ({table.format}, {state})", "TABLE  ")
     return "\n".join([*header, plan.explain(timing=timing)])
 
 
-def _shown(listed: pa.Table) -> pa.Table:
+def shown_paths(listed: pa.Table) -> pa.Table:
     """The table with its paths as they may be shown: without credentials."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from tamis.formats.errors import shown
 
-    place = listed.column_names.index("path")
+    index = listed.column_names.index("path")
     paths = listed["path"]
     if not pc.any(pc.match_substring_regex(paths, "://.*[@?]")).as_py():
         return listed
-    return listed.set_column(place, listed.schema.field(place), pa.array(map(shown, paths.to_pylist()), pa.string()))
+    return listed.set_column(index, listed.schema.field(index), pa.array(map(shown, paths.to_pylist()), pa.string()))

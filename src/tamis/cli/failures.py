@@ -24,10 +24,11 @@ _LONGEST: Final = 600
 
 
 class SparkFailure(TamisError):
-    """Spark did not start, or a job failed. Facts: reason, and log: the file with Spark's output, None if none."""
+    """Spark did not start, or a job failed."""
 
     reason: str
     log: str | None
+    """The file with Spark's output; None if it printed nothing."""
 
 
 def explained(error: Exception, log: Path) -> Exception:
@@ -36,15 +37,15 @@ def explained(error: Exception, log: Path) -> Exception:
 
     if isinstance(error, TamisError) or not _of_spark(error):
         return error
-    known = of_executors(error)
-    if isinstance(known, TamisError):
-        return known
+    cause = of_executors(error)
+    if isinstance(cause, TamisError):
+        return cause
     text = str(error)
     gone = _GONE.search(text)
     if gone:
         return MissingFileError(
             f"the table lists a file that is not there: {gone[1]}. It was removed while the command ran; run it "
-            "again, or read a snapshot that does not need it.",
+            "again, or read a snapshot or version that does not need it.",
             path=gone[1],
         )
     return _failure("Spark failed", _reason(text), log)
@@ -69,7 +70,7 @@ def not_started(error: Exception, log: Path) -> Exception:
 
 def _of_spark(error: Exception) -> bool:
     """py4j's errors and PySpark's share no root but Exception."""
-    return any(one.__module__.startswith(("py4j.", "pyspark.errors.")) for one in type(error).__mro__)
+    return any(class_.__module__.startswith(("py4j.", "pyspark.errors.")) for class_ in type(error).__mro__)
 
 
 def _failure(what: str, reason: str, log: Path) -> SparkFailure:
@@ -80,11 +81,11 @@ def _failure(what: str, reason: str, log: Path) -> SparkFailure:
 
 def _reason(text: str) -> str:
     """The innermost of Spark's own messages; if there is none, the first line."""
-    found = _CONDITION.findall(text)
-    said = (
-        f"[{found[-1][0]}] {found[-1][1]}"
-        if found
+    conditions = _CONDITION.findall(text)
+    message = (
+        f"[{conditions[-1][0]}] {conditions[-1][1]}"
+        if conditions
         else (_THROWN.findall(text) or [text.strip().partition("\n")[0]])[-1]
     )
-    said = " ".join(said.split())
-    return said if len(said) <= _LONGEST else said[:_LONGEST] + "…"
+    message = " ".join(message.split())
+    return message if len(message) <= _LONGEST else message[:_LONGEST] + "…"

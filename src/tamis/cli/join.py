@@ -26,7 +26,9 @@ from tamis.cli.options import (
     SessionZone,
     Snapshot,
     State,
+    Storage,
     TableFormat,
+    TableVersion,
     Where,
     read_condition,
 )
@@ -35,6 +37,7 @@ from tamis.cli.progress import SparkWatch
 from tamis.cli.scan import check_condition, tell
 from tamis.cli.selecting import Selected, selected
 from tamis.cli.sparks import Session
+from tamis.predicate.names import backticked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -101,46 +104,54 @@ def join(  # noqa: PLR0913 - an argument an option
     snapshot: Snapshot = None,
     ref: Ref = None,
     as_of: AsOf = None,
+    table_version: TableVersion = None,
     catalog: Catalog = None,
     table_format: TableFormat = None,
     time_zone: SessionZone = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    storage: Storage = "session",
 ) -> None:
     """Join a table with a smaller side, whose keys prune the table's files, and print or write the rows."""
     output = Output.of(format_, limit, out, overwrite=overwrite)
     session = Session.of(master, remote, conf or (), time_zone)
-    as_of_ms = State(snapshot, ref, as_of).as_of_ms(time_zone or "UTC")
+    as_of_ms = State(snapshot, ref, as_of, table_version).as_of_ms(time_zone or "UTC")
     keys = _keys(on)
 
     import tamis.table
-    from tamis.sieve.keyinput import column_paths
+    from tamis.sieve.join.key_input import column_paths
     from tamis.spark.join import Join
 
     kind = Join.of(list(keys), how, null_safe=False).how
     opened = tamis.table.open(
-        fact, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog, format=table_format
+        fact,
+        snapshot_id=snapshot,
+        ref=ref,
+        as_of_ms=as_of_ms,
+        version=table_version,
+        catalog=catalog,
+        format=table_format,
     )
     check_condition(opened, where)
     for path in column_paths(list(keys)):
         opened.schema.find(path)
-    other = Dimension.of(dim, dim_format, dim_where, catalog)
+    dimension = Dimension.of(dim, dim_format, dim_where, catalog)
     if session.shares_files:
-        other.require()
+        dimension.require()
     start = perf_counter()
     with session.started() as spark:
         names = [column.path[0] for column in opened.schema.columns if not column.nested]
-        side, keys = _renamed(other.read(spark, shares_files=session.shares_files), names, keys)
+        side, keys = _renamed(dimension.read(spark, storage, shares_files=session.shares_files), names, keys)
         rest = [] if kind in ONE_SIDED else [name for name in side.columns if name not in _once(keys)]
         columns = selected(select, [*names, *rest])
         side = side.select(*_needed(side, keys, columns))
         with SparkWatch(spark):
-            plan = opened.plan_join(side, _on(keys), where=where, how=how)
+            plan = opened.plan_join(side, _on(keys), where=where, how=how, storage=storage)
         if not quiet:
-            tell(f"{funnel(opened, plan.plan)}\n\nDIM    {other.said}\n")
-        mine = [name for name in dict.fromkeys(one.column for one in columns) if name in names]
-        frame = plan.read(columns=mine).select(*(one.name for one in columns))
+            tell(f"{funnel(opened, plan.plan)}\n\nDIM    {dimension.label}\n")
+        own = [name for name in dict.fromkeys(choice.column for choice in columns) if name in names]
+        frame = plan.read(columns=own).select(*(choice.name for choice in columns))
         done = output.write(frame, shares_files=session.shares_files)
     if not quiet:
         tell(f"{done}, in {perf_counter() - start:.1f} s")
@@ -148,22 +159,22 @@ def join(  # noqa: PLR0913 - an argument an option
 
 def _keys(on: Sequence[str]) -> dict[str, str]:
     """The table's key columns, and the other side's; BadParameter if one is empty, or named twice."""
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for text in on:
-        mine, equals, other = (part.strip() for part in text.partition("="))
-        if not mine or (equals and not other):
+        fact, equals, dim = (name.strip() for name in text.partition("="))
+        if not fact or (equals and not dim):
             raise typer.BadParameter(
                 f"{text!r}: write a column of both, or fact_column=dim_column", param_hint="--on"
             )
-        if mine in found:
-            raise typer.BadParameter(f"{mine} is named twice", param_hint="--on")
-        found[mine] = other or mine
-    return found
+        if fact in keys:
+            raise typer.BadParameter(f"{fact} is named twice", param_hint="--on")
+        keys[fact] = dim or fact
+    return keys
 
 
 def _once(keys: dict[str, str]) -> frozenset[str]:
     """Key columns that stand in the result once: all of them, if all have one name on both sides."""
-    return frozenset(keys) if all(mine == other for mine, other in keys.items()) else frozenset()
+    return frozenset(keys) if all(fact == dim for fact, dim in keys.items()) else frozenset()
 
 
 def _on(keys: dict[str, str]) -> list[str] | dict[str, str]:
@@ -185,10 +196,10 @@ def _renamed(side: DataFrame, names: Sequence[str], keys: dict[str, str]) -> tup
         taken.add(fresh.lower())
         new[name] = fresh
     by_folded = {name.lower(): fresh for name, fresh in new.items()}
-    return side.toDF(*new.values()), {mine: by_folded.get(other.lower(), other) for mine, other in keys.items()}
+    return side.toDF(*new.values()), {fact: by_folded.get(dim.lower(), dim) for fact, dim in keys.items()}
 
 
 def _needed(side: DataFrame, keys: dict[str, str], columns: Sequence[Selected]) -> list[str]:
     """The columns of the other side that the join or the output wants: all that is selected is materialised."""
-    wanted = {key.lower() for key in keys.values()} | {one.column.lower() for one in columns}
-    return ["`" + name.replace("`", "``") + "`" for name in side.columns if name.lower() in wanted]
+    wanted = {key.lower() for key in keys.values()} | {choice.column.lower() for choice in columns}
+    return [backticked(name) for name in side.columns if name.lower() in wanted]

@@ -27,13 +27,13 @@ def ls(
     from tamis.formats import list_catalog
     from tamis.printable import printable
 
-    found = list_catalog(name)
+    listing = list_catalog(name)
     if json:
         from tamis.explain.json import json_text
 
-        typer.echo(json_text({"version": 1, "namespaces": list(found.namespaces), "tables": list(found.tables)}))
+        typer.echo(json_text({"version": 1, "namespaces": list(listing.namespaces), "tables": list(listing.tables)}))
         return
-    for line in (*(f"{namespace}." for namespace in found.namespaces), *found.tables):
+    for line in (*(f"{namespace}." for namespace in listing.namespaces), *listing.tables):
         typer.echo(printable(line))
-    if not found.namespaces and not found.tables:
-        typer.echo(found.empty, err=True)
+    if not listing.namespaces and not listing.tables:
+        typer.echo(listing.empty, err=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -30,6 +30,7 @@ __all__ = [
     "SessionZone",
     "Snapshot",
     "State",
+    "Storage",
     "Strict",
     "TableFormat",
     "TableName",
@@ -65,6 +66,9 @@ TableName = Annotated[
 Snapshot = Annotated[
     int | None, typer.Option(metavar="ID", help="Read the table at this snapshot.", show_default=False)
 ]
+TableVersion = Annotated[
+    int | None, typer.Option(metavar="N", help="Read a Delta table at this version.", show_default=False)
+]
 Ref = Annotated[
     str | None, typer.Option(metavar="NAME", help="Read the table at this branch or tag.", show_default=False)
 ]
@@ -87,22 +91,50 @@ Catalog = Annotated[
 
 
 def _table_format(text: str) -> str:
-    if text.lower() not in FORMATS:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(FORMATS)}")
+    from tamis.formats import format_names
+
+    if text.lower() not in format_names():
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(format_names())}")
     return text.lower()
 
 
-FORMATS = ("iceberg", "delta", "paimon")
 TableFormat = Annotated[
-    Literal["iceberg", "delta", "paimon"] | None,
+    str | None,
     typer.Option(
         parser=_table_format,
         metavar="NAME",
-        help="As what a folder is opened that is a table of several formats. Only Iceberg is read yet.",
+        help="As what a folder is opened that is a table of several formats: iceberg, delta or paimon.",
         show_default=False,
     ),
 ]
-TimeZone = Annotated[str, typer.Option(metavar="ZONE", help="Time zone of times written without one.")]
+
+
+def _storage(text: str) -> Literal["session", "catalog"]:
+    match text.lower():
+        case "session":
+            return "session"
+        case "catalog":
+            return "catalog"
+    raise typer.BadParameter(f"{text!r} is none of session, catalog")
+
+
+Storage = Annotated[
+    Any,
+    typer.Option(
+        "--storage",
+        parser=_storage,
+        metavar="WHOSE",
+        help="Whose settings of an object store Spark reads with: session, or catalog, those the table is opened by.",
+    ),
+]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ZONE",
+        help="Time zone of times written without one (default: UTC in conditions).",
+        show_default=False,
+    ),
+]
 Where = Annotated[
     str | None,
     typer.Option(
@@ -185,31 +217,33 @@ class State:
     snapshot: int | None
     ref: str | None
     as_of: str | None
+    version: int | None = None
 
     def as_of_ms(self, time_zone: str) -> int | None:
         """The time in milliseconds since 1970. Also checks that one state is asked for, not two."""
-        if sum(one is not None for one in (self.snapshot, self.ref, self.as_of)) > 1:
-            raise typer.BadParameter("give only one of them", param_hint="--snapshot, --ref, --as-of")
+        if sum(one is not None for one in (self.snapshot, self.ref, self.as_of, self.version)) > 1:
+            hint = "--snapshot, --ref, --as-of, --table-version"
+            raise typer.BadParameter("give only one of them", param_hint=hint)
         return None if self.as_of is None else _milliseconds(self.as_of, time_zone)
 
 
 def _milliseconds(text: str, time_zone: str) -> int:
     from datetime import UTC, timedelta
 
-    from tamis.predicate.zones import python_rules
+    from tamis.predicate.compare.zones import python_rules
 
     if text.strip().lstrip("-").isdigit():
         return int(text)
     try:
-        found = datetime.fromisoformat(text.strip())
+        time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise typer.BadParameter(
             f"{text!r} is not a time: write 2024-01-15, 2024-01-15T12:00:00+01:00, or milliseconds since 1970",
             param_hint="--as-of",
         ) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=python_rules(time_zone))
-    return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=python_rules(time_zone))
+    return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 @contextmanager

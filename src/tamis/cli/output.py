@@ -36,7 +36,9 @@ OURS: Final = ("part-", "_SUCCESS", "_temporary", ".part-", "._SUCCESS")
 
 
 class OutputError(TamisError):
-    """The rows cannot be put where they were asked for. Facts: path."""
+    """The rows cannot be put where they were asked for."""
+
+    path: str
 
 
 class Format(StrEnum):
@@ -69,21 +71,21 @@ class Output:
     @classmethod
     def of(cls, name: str | None, limit: int | None, out: str | None, *, overwrite: bool) -> Output:
         """As the options say it; BadParameter for what makes no sense, OutputError if something is at out already."""
-        found = cls(_format(name, out), limit, out, overwrite)
+        output = cls(_format(name, out), limit, out, overwrite)
         if out is None:
-            if found.format is Format.PARQUET:
+            if output.format is Format.PARQUET:
                 raise typer.BadParameter(
                     "parquet is written to a folder: say which with --out", param_hint="--format"
                 )
             if overwrite:
                 raise typer.BadParameter("there is nothing to replace without --out", param_hint="--overwrite")
-        elif found.format is Format.TABLE:
+        elif output.format is Format.TABLE:
             raise typer.BadParameter(
                 "a table is for the terminal: write csv, json or parquet to --out", param_hint="--format"
             )
         else:
-            found.check(out)
-        return found
+            output.check(out)
+        return output
 
     def check(self, out: str) -> None:
         """OutputError if out cannot be written, or may not be replaced."""
@@ -97,7 +99,7 @@ class Output:
         if not self.overwrite:
             raise OutputError(f"{out} exists. Choose another name, or say --overwrite to replace it.", path=out)
         if local.is_dir():
-            foreign = sorted(one.name for one in local.iterdir() if not one.name.startswith(OURS))
+            foreign = sorted(entry.name for entry in local.iterdir() if not entry.name.startswith(OURS))
             if foreign:
                 raise OutputError(
                     f"will not replace the folder {out}: it holds more than rows that Spark has written, such as "
@@ -190,14 +192,14 @@ def _format(name: str | None, out: str | None) -> Format:
         try:
             return Format(name.lower())
         except ValueError:
-            known = ", ".join(Format)
-            raise typer.BadParameter(f"{name!r} is not one of {known}", param_hint="--format") from None
+            names = ", ".join(Format)
+            raise typer.BadParameter(f"{name!r} is not one of {names}", param_hint="--format") from None
     if out is None:
         return Format.TABLE
-    found = ENDINGS.get(Path(out).suffix.lower())
-    if found is None:
+    format_ = ENDINGS.get(Path(out).suffix.lower())
+    if format_ is None:
         raise typer.BadParameter(f"say what to write to {out}: csv, json or parquet", param_hint="--format")
-    return found
+    return format_
 
 
 def _local(out: str) -> Path | None:

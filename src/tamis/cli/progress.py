@@ -85,7 +85,7 @@ class SparkWatch(Watch):
         super().__enter__()
         if sys.stderr.isatty():
             if hasattr(self._spark, "registerProgressHandler") and _is_remote(self._spark):
-                self._spark.registerProgressHandler(self._told)
+                self._spark.registerProgressHandler(self._report)
             else:
                 threading.Thread(target=self._look, daemon=True).start()
         return self
@@ -96,7 +96,7 @@ class SparkWatch(Watch):
         self._stop.set()
         super().__exit__(kind, error, trace)
         if sys.stderr.isatty() and _is_remote(self._spark):
-            self._spark.removeProgressHandler(self._told)
+            self._spark.removeProgressHandler(self._report)
 
     def _look(self) -> None:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped] # py4j has no annotations
@@ -109,7 +109,7 @@ class SparkWatch(Watch):
                 return  # the session has ended meanwhile: there is nothing to show any more
             self._count((stage.numCompletedTasks, stage.numTasks) for stage in stages if stage is not None)
 
-    def _told(self, stages: Iterable[Any] | None, **_: object) -> None:
+    def _report(self, stages: Iterable[Any] | None, **_: object) -> None:
         """Called by a remote session. It has the stages that are over as well."""
         self._count((stage.num_completed_tasks, stage.num_tasks) for stage in stages or ())
 

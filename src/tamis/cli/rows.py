@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tamis.cli.progress import SparkWatch
+from tamis.predicate.names import backticked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -82,15 +83,15 @@ def table_lines(frame: DataFrame, most: int) -> Shown:
 
     def text(column: Column, type_: DataType) -> Column:
         kind = _kind(type_)
-        whole = f.hex(column) if kind == "binary" else column.cast("string")
-        return f.left(whole, f.lit(WIDEST + 1))  # what the screen does not show need not travel
+        shown = f.hex(column) if kind == "binary" else column.cast("string")
+        return f.left(shown, f.lit(WIDEST + 1))  # what the screen does not show need not travel
 
     columns = list(_columns(frame))
     with SparkWatch(frame.sparkSession):
-        found = frame.select(*(text(column, type_).alias(name) for name, column, type_ in columns)).collect()
-    rows = [[_cell(value) for value in row] for row in found[:most]]
+        collected = frame.select(*(text(column, type_).alias(name) for name, column, type_ in columns)).collect()
+    rows = [[_cell(value) for value in row] for row in collected[:most]]
     cells = [[_cell(name) for name, _, _ in columns], *rows]
-    widths = [max(cell_len(row[place]) for row in cells) for place in range(len(columns))]
+    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(columns))]
     right = [_kind(type_) in NUMBERS for _, _, type_ in columns]
     lines = [
         "  ".join(
@@ -100,13 +101,13 @@ def table_lines(frame: DataFrame, most: int) -> Shown:
         for row in cells
     ]
     rule = "  ".join("-" * width for width in widths)
-    return Shown([lines[0], rule, *lines[1:]], len(rows), len(found) > most)
+    return Shown([lines[0], rule, *lines[1:]], len(rows), len(collected) > most)
 
 
 def _columns(frame: DataFrame) -> list[tuple[str, Column, DataType]]:
     from pyspark.sql import functions as f
 
-    return [(field.name, f.col("`" + field.name.replace("`", "``") + "`"), field.dataType) for field in frame.schema]
+    return [(field.name, f.col(backticked(field.name)), field.dataType) for field in frame.schema]
 
 
 def _kind(type_: DataType) -> str:
@@ -123,5 +124,7 @@ def _cell(value: str | None) -> str:
 
     if value is None:
         return NULL
-    text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in value)
+    text = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in value
+    )
     return text if cell_len(text) <= WIDEST else set_cell_size(text, WIDEST - 1) + "…"

@@ -25,9 +25,11 @@ from tamis.cli.options import (
     SessionZone,
     Snapshot,
     State,
+    Storage,
     Strict,
     TableFormat,
     TableName,
+    TableVersion,
     Where,
 )
 from tamis.cli.output import Output
@@ -55,6 +57,7 @@ def scan(  # noqa: PLR0913 - an argument an option
     snapshot: Snapshot = None,
     ref: Ref = None,
     as_of: AsOf = None,
+    table_version: TableVersion = None,
     catalog: Catalog = None,
     table_format: TableFormat = None,
     case_sensitive: CaseSensitive = False,
@@ -62,35 +65,48 @@ def scan(  # noqa: PLR0913 - an argument an option
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    storage: Storage = "session",
 ) -> None:
     """Print or write the rows that match. Spark reads only the files that the plan keeps; deletes are applied."""
     output = Output.of(format_, limit, out, overwrite=overwrite)
     session = Session.of(master, remote, conf or (), time_zone, case_sensitive=case_sensitive)
-    as_of_ms = State(snapshot, ref, as_of).as_of_ms(time_zone or "UTC")
+    as_of_ms = State(snapshot, ref, as_of, table_version).as_of_ms(time_zone or "UTC")
 
     import tamis.table
-    from tamis.formats.scan import METADATA_COLUMNS
 
     opened = tamis.table.open(
-        table, snapshot_id=snapshot, ref=ref, as_of_ms=as_of_ms, catalog=catalog, format=table_format
+        table,
+        snapshot_id=snapshot,
+        ref=ref,
+        as_of_ms=as_of_ms,
+        version=table_version,
+        catalog=catalog,
+        format=table_format,
     )
     check_condition(opened, where, case_sensitive=case_sensitive)
     names = [column.path[0] for column in opened.schema.columns if not column.nested]
-    known = [*names, *(METADATA_COLUMNS if select else ())]
+    known = [*names, *((column.name for column in opened.source.metadata_columns) if select else ())]
     columns = selected(select, known, case_sensitive=case_sensitive)
     start = perf_counter()
     with session.started() as spark:
         with Watch() as watch:
-            plan = opened.plan(where, case_sensitive=case_sensitive, strict=strict, progress=watch, spark=spark)
+            plan = opened.plan(
+                where,
+                case_sensitive=case_sensitive,
+                strict=strict,
+                progress=watch,
+                spark=spark,
+                storage=storage,
+            )
         if not quiet:
             tell(funnel(opened, plan) + "\n")
-        read = list(dict.fromkeys(one.column for one in columns))
+        read = list(dict.fromkeys(choice.column for choice in columns))
         frame = plan.read(
             spark,
             columns=[name for name in read if name in names],
             metadata_columns=[name for name in read if name not in names],
         )
-        done = output.write(frame.select(*(one.name for one in columns)), shares_files=session.shares_files)
+        done = output.write(frame.select(*(choice.name for choice in columns)), shares_files=session.shares_files)
     if not quiet:
         tell(f"{done}, in {perf_counter() - start:.1f} s")
 
@@ -98,10 +114,10 @@ def scan(  # noqa: PLR0913 - an argument an option
 def check_condition(table: Table, where: str | None, *, case_sensitive: bool = False) -> None:
     """ParseError or BindError, before Spark is started for nothing."""
     if where is not None:
-        from tamis.predicate.bind import bind
-        from tamis.predicate.parse import parse
+        from tamis.predicate.names import called
+        from tamis.predicate.where import bind_text
 
-        bind(parse(where), table.schema, case_sensitive=case_sensitive, sql=where)
+        bind_text(where, table.schema, instant=0, case_sensitive=case_sensitive, names=called(table.name))
 
 
 def tell(text: str) -> None:

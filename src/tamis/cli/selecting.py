@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tamis.errors import BindError
+from tamis.predicate.names import backticked
 
 __all__ = ["Selected", "selected"]
 
@@ -20,7 +21,7 @@ class Selected:
     @property
     def name(self) -> str:
         """As Spark takes it."""
-        return ".".join("`" + part.replace("`", "``") + "`" for part in (self.column, *self.fields))
+        return ".".join(map(backticked, (self.column, *self.fields)))
 
 
 def selected(
@@ -29,23 +30,24 @@ def selected(
     """The columns that texts name, of those that are known; all of them, if there is no text. BindError if not."""
     if not texts:
         return tuple(Selected(name) for name in known)
-    found = tuple(_found(path, known, case_sensitive=case_sensitive) for text in texts for path in _paths(text))
-    names = [(one.fields or (one.column,))[-1].lower() for one in found]
-    for one, name in zip(found, names, strict=True):
+    columns = tuple(_selected(path, known, case_sensitive=case_sensitive) for text in texts for path in _paths(text))
+    written = [(choice.fields or (choice.column,))[-1] for choice in columns]
+    names = [name.lower() for name in written]
+    for last, name in zip(written, names, strict=True):
         if names.count(name) > 1:
             raise BindError(
-                f"--select names two columns {(one.fields or (one.column,))[-1]!r}: the output can have only one.",
+                f"--select names two columns {last!r}: the output can have only one.",
                 column=name,
                 nearest=(),
             )
-    return found
+    return columns
 
 
-def _found(path: tuple[str, ...], known: Sequence[str], *, case_sensitive: bool) -> Selected:
+def _selected(path: tuple[str, ...], known: Sequence[str], *, case_sensitive: bool) -> Selected:
     first, *fields = path
-    same = [one for one in known if one == first]
+    same = [name for name in known if name == first]
     if not same and not case_sensitive:
-        same = [one for one in known if one.lower() == first.lower()]
+        same = [name for name in known if name.lower() == first.lower()]
     if len(same) == 1:
         return Selected(same[0], tuple(fields))
     why = f"may be any of {', '.join(same)}" if same else f"is none of {', '.join(known)}"
@@ -58,21 +60,21 @@ def _paths(text: str) -> Iterator[tuple[str, ...]]:
     >>> list(_paths("a, b.c,`x, y`"))
     [('a',), ('b', 'c'), ('x, y',)]
     """
-    from tamis.sieve.keyinput import column_paths
+    from tamis.sieve.join.key_input import column_paths
 
     for name in _split(text):
         if not name:
-            raise BindError(f"--select {text!r} has an empty name between its commas.", column="", nearest=())
+            raise BindError(f"--select {text!r} has an empty name between its commas.", column=None, nearest=())
         yield column_paths(name)[0]
 
 
 def _split(text: str) -> list[str]:
     """At commas that are outside of backticks."""
-    parts, quoted = [""], False
+    names, quoted = [""], False
     for letter in text:
         quoted ^= letter == "`"
         if letter == "," and not quoted:
-            parts.append("")
+            names.append("")
         else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+            names[-1] += letter
+    return [name.strip() for name in names]

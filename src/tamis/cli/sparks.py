@@ -29,7 +29,7 @@ from tamis.cli.progress import starting
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Session"]
+__all__ = ["TIME_ZONE", "Session"]
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 QUIET: Final = {
@@ -68,7 +68,7 @@ class Session:
             raise typer.BadParameter("give only one of them", param_hint="--master, --remote")
         settings = dict(_pair(text) for text in conf)
         if time_zone is not None:
-            from tamis.predicate.zones import find_zone
+            from tamis.predicate.compare.zones import find_zone
 
             find_zone(time_zone)
             settings[TIME_ZONE] = time_zone
@@ -195,11 +195,11 @@ def _end_jvm() -> None:
 
 def _children() -> list[int]:
     """The processes that this one has started, where the system tells."""
-    found: list[int] = []
+    processes: list[int] = []
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
-            found += map(int, task.read_text(encoding="ascii").split())
-    return found
+            processes += map(int, task.read_text(encoding="ascii").split())
+    return processes
 
 
 @contextmanager
@@ -235,8 +235,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _require_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    if found is None:
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if java is None:
         where = f"in JAVA_HOME, which is {home}" if home else "on the PATH"
         raise SparkFailure(
             f"Spark needs Java 17 or newer, and there is no java {where}. Install a JDK (Debian: "
@@ -249,8 +249,8 @@ def _require_java() -> None:
 def _reach(remote: str) -> None:
     """SparkFailure if nobody answers there."""
     try:
-        found = urlsplit(remote)
-        host, port = found.hostname, found.port or CONNECT_PORT
+        url = urlsplit(remote)
+        host, port = url.hostname, url.port or CONNECT_PORT
     except ValueError:
         host = port = None
     if not remote.startswith("sc://") or host is None or port is None:

@@ -24,7 +24,7 @@ def plan_document(plan: ScanPlan) -> dict[str, Any]:
         "version": SCHEMA_VERSION,
         "predicate": {
             "sql": predicate.sql,
-            "parts": [part.text for part in predicate.conjuncts],
+            "parts": [conjunct.text for conjunct in predicate.conjuncts],
             "time_zone": predicate.time_zone,
             "zone_dependent": predicate.zone_dependent,
         },
@@ -44,6 +44,6 @@ def json_text(document: Mapping[str, Any]) -> str:
     What a terminal would obey is escaped, as JSON allows: a program that parses it gets the same text.
     """
     return "\n".join(
-        UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+        UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
         for line in json.dumps(document, indent=2, ensure_ascii=False).split("\n")
     )

@@ -48,7 +48,8 @@ def file_lines(files: pa.Table, location: str = "") -> list[str]:
     ]
     if len(facts) == 1:
         return ["no file is kept"]
-    header, *rows = _fitted(facts, left=(0, 5))
+    facts, left = _without_specs(files, facts, 4, (0, 5))
+    header, *rows = _fitted(facts, left)
     lines = [*header]
     for row, path in zip(rows, files["path"].to_pylist(), strict=True):
         lines += [*row, f"{INDENT}{printable(relative(path, location))}"]
@@ -67,7 +68,8 @@ def verdict_lines(plan: ScanPlan, verdicts: pa.Table, location: str = "", *, lef
     ]
     lines = ["no file is listed"]
     if len(facts) > 1:
-        header, *rows = _fitted(facts, left=(0, 1, 3))
+        facts, left = _without_specs(verdicts, facts, 2, (0, 1, 3))
+        header, *rows = _fitted(facts, left)
         lines = [*header]
         for row, reason, path in zip(rows, *(verdicts[name].to_pylist() for name in ("reason", "path")), strict=True):
             lines += [*row, *wrapped(reason, INDENT), f"{INDENT}{printable(relative(path, location))}"]
@@ -77,6 +79,15 @@ def verdict_lines(plan: ScanPlan, verdicts: pa.Table, location: str = "", *, lef
     if unread:
         lines.append(f"and {readable_files(unread)} in manifests that were pruned unread")
     return lines
+
+
+def _without_specs(
+    files: pa.Table, rows: list[Sequence[str]], index: int, left: Sequence[int]
+) -> tuple[list[Sequence[str]], Sequence[int]]:
+    """The rows and their left-aligned columns, without the specs at that index if no file has a spec's id."""
+    if files["spec_id"].null_count < files.num_rows:
+        return rows, left
+    return [(*row[:index], *row[index + 1 :]) for row in rows], [column - (column > index) for column in left]
 
 
 def csv_lines(listed: pa.Table) -> list[str]:

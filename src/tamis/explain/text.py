@@ -49,7 +49,7 @@ def plan_text(plan: ScanPlan, *, timing: bool = False) -> str:
     lines += _not_used(stats)
     if len(stats.specs) > 1:
         lines += ["", *_specs(stats)]
-    for keys in stats.filters:
+    for keys in stats.runtime_filters:
         lines += ["", *_join_keys(keys)]
     lines += _kept_unproved(stats)
     if timing:
@@ -110,8 +110,8 @@ def _kept_because(stats: PlanStats) -> list[str]:
 
 def _not_used(stats: PlanStats) -> list[str]:
     lines: list[str] = []
-    for part in stats.not_used[:MOST_REASONS]:
-        lines += wrapped(shortened(part.text, LONGEST), "not used for pruning: ", "    ")
+    for unused in stats.not_used[:MOST_REASONS]:
+        lines += wrapped(shortened(unused.text, LONGEST), "not used for pruning: ", "    ")
     if len(stats.not_used) > MOST_REASONS:
         lines.append(
             f"not used for pruning: {len(stats.not_used) - MOST_REASONS:,} more conditions (JSON lists them)"
@@ -159,9 +159,9 @@ def _spec_sentence(spec: SpecStats) -> str:
 
 def _join_keys(keys: RuntimeFilterStats) -> list[str]:
     """What a runtime filter's keys did, in a sentence."""
-    known = "" if keys.keys is None else f"{'' if keys.exact else 'about '}{_many(keys.keys, 'key')}"
+    counted = "" if keys.keys is None else f"{'' if keys.exact else 'about '}{_many(keys.keys, 'key')}"
     taken = "" if keys.collect_seconds is None else f"collected in {readable_seconds(keys.collect_seconds)}"
-    told = ", ".join(part for part in (known, taken) if part)
+    told = ", ".join(fact for fact in (counted, taken) if fact)
     start = f"join keys of {', '.join(keys.columns)}{f' ({told})' if told else ''}"
     if keys.idle is not None:
         return wrapped(f"{start} cannot prune: {keys.idle}", rest="  ")
@@ -173,7 +173,7 @@ def _join_keys(keys: RuntimeFilterStats) -> list[str]:
 
 
 def _kept_unproved(stats: PlanStats) -> list[str]:
-    counted = stats.filter
+    counted = stats.filter_stats
     lines: list[str] = []
     if counted.unevaluable_specs or counted.eval_errors or counted.fail_open_partitions:
         where = f"{readable_files(counted.fail_open_files)} in {_many(counted.fail_open_partitions, 'partition')}"

@@ -90,11 +90,11 @@ def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
     """Columns side by side, those in left to the left, numbers to the right; the last one runs free."""
     cells = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(cells[0]))]
     return [
         "  ".join(
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if index in left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in cells
     ]

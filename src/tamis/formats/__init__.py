@@ -1,59 +1,55 @@
 """What a table is on disk: metadata in, edits out. One folder a format.
 
 A format gives a `FormatTable`: one state of a table, with its columns, its specs, and its files passed through the
-funnel. Which format a path holds is seen from its layout.
+funnel. It is one entry of `FORMATS`, and nothing else outside its folder knows it. Which format a folder holds is
+seen from its layout.
 """
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Protocol
 
-from tamis.errors import AmbiguousTableError, NoSuchTableError, UnsupportedFormatError
-from tamis.formats.errors import shown, unreachable
-from tamis.formats.iceberg.cache import ManifestCache
-from tamis.formats.iceberg.catalogs import (
-    CatalogLike,
-    fetch_through,
-    file_io,
-    find_table,
-    is_pyiceberg_table,
-    list_catalog,
-    loaded_table,
-)
-from tamis.formats.iceberg.conditions import converted
-from tamis.formats.iceberg.inspection import Inspection
-from tamis.formats.iceberg.locate import is_table_folder, local_path
-from tamis.formats.iceberg.metadata import TableMetadata
-from tamis.formats.iceberg.newest import newest_metadata
-from tamis.formats.iceberg.parsing import parse_document, parse_metadata
-from tamis.formats.iceberg.reading import Fetch, fetch_local
-from tamis.formats.iceberg.table import IcebergTable
-from tamis.formats.scan import Scan
-from tamis.formats.spread import Spread
+from tamis.errors import AmbiguousTableError, CommitRefused, NoSuchTableError, UnsupportedFormatError
+from tamis.formats.delta import open as delta
+from tamis.formats.delta.loaded import is_deltalake_table
+from tamis.formats.edit import WritableTable
+from tamis.formats.errors import shown
+from tamis.formats.iceberg import catalogs as iceberg_catalogs
+from tamis.formats.iceberg import open as iceberg
+from tamis.formats.iceberg.commit import WritableIceberg
+from tamis.formats.inspection import Inspection
+from tamis.formats.listing import Held, Listing
+from tamis.formats.opening import At, CatalogLike, CatalogListing, Opening
+from tamis.formats.paimon import catalogs as paimon_catalogs
+from tamis.formats.paimon import open as paimon
+from tamis.formats.scan import MetadataColumn, Scan
+from tamis.formats.storage import Storage
+from tamis.formats.storage.access import Access
+from tamis.formats.storage.cache import MetadataCache
+from tamis.formats.storage.local import exists, local_path
 from tamis.predicate.nodes import Node
 from tamis.predicate.schema import Schema
-from tamis.sieve.outcome import Sieve
+from tamis.rewrite.terms import RewriteTerms
 from tamis.sieve.partitions import PartitionSpec
 from tamis.sieve.plan import ScanPlan
+from tamis.sieve.sieve import Sieve
 
-__all__ = ["FORMATS", "At", "FormatTable", "TableFormat", "converted_condition", "list_catalog", "open_table"]
-
-TableFormat = Literal["iceberg", "delta", "paimon"]
-FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
-"""Formats that a folder's layout tells apart. Only Iceberg can be read yet."""
-_NAMES: Final = {"iceberg": "Iceberg", "delta": "Delta", "paimon": "Paimon"}
-_NAMED: Final = {"iceberg": "an Iceberg", "delta": "a Delta", "paimon": "a Paimon"}
-_MARKS: Final = {"iceberg": "metadata/*.metadata.json", "delta": "_delta_log", "paimon": "schema/schema-*"}
-"""What a folder of each has."""
-
-
-def converted_condition(expression: object, schema: Schema) -> Node:
-    """A condition that is written in another library's expressions: PyIceberg's."""
-    return converted(expression, schema)
+__all__ = [
+    "FORMATS",
+    "At",
+    "CatalogListing",
+    "Format",
+    "FormatTable",
+    "converted_condition",
+    "format_names",
+    "list_catalog",
+    "open_table",
+    "state_of",
+    "state_word",
+    "writable_table",
+]
 
 
 class FormatTable(Protocol):
@@ -80,31 +76,171 @@ class FormatTable(Protocol):
         """Every partition spec that the table has had; none if the format has none."""
 
     @property
+    def metadata_columns(self) -> tuple[MetadataColumn, ...]:
+        """What a row may be asked about where it lies, in the format's words."""
+
+    @property
     def snapshot_id(self) -> int | None:
         """The state that is planned over."""
 
-    def sift(self, sieve: Sieve, progress: Callable[[int, int], None] | None = None) -> ScanPlan:
-        """Pass the table's files through the funnel."""
+    def list(self, sieve: Sieve, held: Held | None = None) -> Listing:
+        """The table's files as work that is left, once its first metadata has been read and judged.
 
-    def spread(self, sieve: Sieve) -> Spread:
-        """What is left of planning once the table's first metadata has been read: to do here, or on executors."""
+        With held, which is given to every listing of one job, nothing is read that one of them has read.
+        """
+
+    def access(self) -> Access:
+        """Where the table's store is and who enters it, as it was opened."""
 
     def scan(self, plan: ScanPlan) -> Scan:
         """The files that a plan of this table keeps, as a reader needs them."""
+
+    @property
+    def rewrite_terms(self) -> RewriteTerms:
+        """What a rewrite has to know of the table: its defaults, the format's words, its deletes."""
 
     def inspect(self, progress: Callable[[int, int], None] | None = None) -> Inspection:
         """What the state is made of: files, rows, bytes and deletes, by spec."""
 
 
-@dataclass(frozen=True, slots=True)
-class At:
-    """Which state of the table: at most one of these, else the newest."""
+def _foreign(_: object) -> bool:
+    return False
 
-    snapshot_id: int | None = None
-    ref: str | None = None
-    """A branch or a tag."""
-    as_of_ms: int | None = None
-    """The state at a time, in milliseconds since 1970."""
+
+def _unknown(_expression: object, _schema: Schema) -> Node | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: how its tables are known, and how they are opened."""
+
+    key: str
+    """What users choose it by."""
+    name: str
+    """As people say it."""
+    mark: str
+    """What a folder of it has, and no other folder."""
+    is_table_folder: Callable[[str, Storage], bool]
+    """Whether a folder, by path or URI, has the mark."""
+    open: Callable[[Opening], FormatTable] | None = None
+    """None if this version does not read it."""
+    has_loaded: Callable[[object], bool] = _foreign
+    """Whether this is a table that the format's own library has loaded."""
+    condition: Callable[[object, Schema], Node | None] = _unknown
+    """The condition that an expression of the format's own library states; None if it is none of its."""
+    is_metadata_file: Callable[[str], bool] = _foreign
+    """Whether a URI names a file that a table of the format is opened by: no folder is looked for there."""
+    state: str = "snapshot"
+    """What its users call a state of a table."""
+    plain_name: Callable[[str], str] = str
+    """The folder of the table, of a name that asks for another form of it; else the name as it is."""
+    opens_remote_folders: bool = False
+    """Whether a folder of an object store tells the table's newest state. Iceberg's does not: its catalog does."""
+    has_catalog: Callable[[object], bool] = _foreign
+    """Whether this is a catalog of the format's own library, in which names are the format's tables."""
+    write: Callable[[Any], WritableTable] | None = None
+    """A table of the format, read anew to be changed. None if this version does not write it."""
+    list_catalog: Callable[[str | None], CatalogListing] | None = None
+    """The catalogs that are configured; what one has; or what a namespace has. None if the format knows none."""
+
+    @property
+    def a_name(self) -> str:
+        """With its article."""
+        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
+
+
+def _has_delta_log(folder: str, storage: Storage) -> bool:
+    log = _inside(folder, "_delta_log")
+    path = local_path(log)
+    return bool(storage.list(log)) if path is None else path.is_dir()
+
+
+def _has_paimon_schema(folder: str, storage: Storage) -> bool:
+    return any(file.name.startswith("schema-") for file in storage.list(_inside(folder, "schema")))
+
+
+def _inside(folder: str, name: str) -> str:
+    """What lies in a folder. How a URI of this machine is spelled is told by the folder, not by what is in it."""
+    path = local_path(folder)
+    return f"{folder.rstrip('/')}/{name}" if path is None else str(path / name)
+
+
+FORMATS: Final[tuple[Format, ...]] = (
+    Format(
+        "iceberg",
+        "Iceberg",
+        "metadata/*.metadata.json",
+        iceberg.is_table_folder,
+        iceberg.open_table,
+        iceberg_catalogs.is_pyiceberg_table,
+        iceberg.condition,
+        iceberg.is_metadata_file,
+        write=WritableIceberg.of,
+        list_catalog=iceberg_catalogs.list_catalog,
+    ),
+    Format(
+        "delta",
+        "Delta",
+        "_delta_log",
+        _has_delta_log,
+        delta.open_table,
+        is_deltalake_table,
+        state="version",
+        opens_remote_folders=True,
+    ),
+    Format(
+        "paimon",
+        "Paimon",
+        "schema/schema-*",
+        _has_paimon_schema,
+        paimon.open_table,
+        paimon_catalogs.is_pypaimon_table,
+        plain_name=paimon.plain_name,
+        opens_remote_folders=True,
+        has_catalog=paimon_catalogs.is_pypaimon_catalog,
+    ),
+)
+"""All formats that a folder's layout tells apart. The first opens what no other claims: files and names."""
+
+
+def writable_table(table: FormatTable) -> WritableTable:
+    """The table as it is now, to be changed. CommitRefused if it was opened so that it cannot be."""
+    entry = next(one for one in FORMATS if table.format.startswith(one.key))
+    if entry.write is None:
+        raise CommitRefused(
+            f"cannot change {table.name}: this version does not write {entry.name} tables.",
+            table=table.name,
+            feature=entry.name,
+        )
+    return entry.write(table)
+
+
+def state_of(format: str, id_: int | None) -> str:  # noqa: A002 - as it is called everywhere
+    """A state of a table as users of its format name it: `snapshot 123`, of Delta `version 4`."""
+    word = state_word(format)
+    return f"no {word} yet" if id_ is None else f"{word} {id_}"
+
+
+def state_word(format: str) -> str:  # noqa: A002 - as it is called everywhere
+    """What users of a format call a state of a table."""
+    return next((entry.state for entry in FORMATS if format.startswith(entry.key)), "snapshot")
+
+
+def format_names() -> tuple[str, ...]:
+    """What users choose a format by."""
+    return tuple(entry.key for entry in FORMATS)
+
+
+def converted_condition(expression: object, schema: Schema) -> Node | None:
+    """A condition that is written in another library's expressions, such as PyIceberg's; None if it is in none's."""
+    return next((node for entry in FORMATS if (node := entry.condition(expression, schema)) is not None), None)
+
+
+def list_catalog(name: str | None) -> CatalogListing:
+    """The configured catalogs; the namespaces of one; or the tables, and the namespaces, of a namespace."""
+    (listing, *_) = (entry.list_catalog for entry in FORMATS if entry.list_catalog is not None)
+    return listing(name)
 
 
 def open_table(
@@ -112,121 +248,86 @@ def open_table(
     at: At,
     catalog: CatalogLike | None,
     *,
-    format: TableFormat | None = None,  # noqa: A002 - as it is called everywhere
+    format: str | None = None,  # noqa: A002 - as it is called everywhere
     cache: bool | None = None,
 ) -> FormatTable:
-    """The table that target names: a folder, a metadata file, or a name in a catalog; or that PyIceberg has loaded.
+    """The table that target names: a folder, a metadata file, or a name in a catalog; or that a library has loaded.
 
     format says as what a folder is opened; if not given, it must hold a table of one format alone. cache says whether
     decoded metadata is kept on local disk; if not given, the environment does, and else it is.
     """
-    if format is not None and format not in FORMATS:
-        raise ValueError(f"{format!r} is not a table format: it is one of {', '.join(FORMATS)}")
-    kept = ManifestCache.chosen(cache)
-    if is_pyiceberg_table(target):
-        name, location, fetch = loaded_table(target)
-        if format not in (None, "iceberg"):
-            raise _not_yet(name, format)
-        return _iceberg(name, parse_metadata(fetch(location), location), at, fetch, kept)
+    if format is not None and format not in format_names():
+        raise ValueError(f"{format!r} is not a table format: it is one of {', '.join(format_names())}")
+    opening = Opening(target, at, catalog, MetadataCache.chosen(cache))
+    chosen = _format(opening, next((entry for entry in FORMATS if entry.key == format), None))
+    if chosen.open is None:
+        raise _not_yet(opening.shown, chosen)
+    return chosen.open(opening)
+
+
+def _format(opening: Opening, chosen: Format | None) -> Format:
+    """As what the target is opened."""
+    target = opening.target
+    if not isinstance(target, str):
+        loaded = next((entry for entry in FORMATS if entry.has_loaded(target)), FORMATS[0])
+        if chosen not in (None, loaded) and chosen.open is not None:
+            raise ValueError(f"this is {loaded.a_name} table, which its own library has loaded: leave format= out")
+        return chosen or loaded
     path = local_path(target)
-    if catalog is None and path is not None and _exists(target, path):
-        return _open_local(target, path, at, format, kept)
-    if format not in (None, "iceberg"):
-        raise _not_yet(target, format)
-    if catalog is None and "://" in target:
-        return _open_remote(target, at, kept)
-    location, fetch = find_table(target, catalog)
-    metadata = parse_metadata(fetch(location), location)
-    return _iceberg(target, metadata, at, fetch, kept)
+    if opening.catalog is not None:
+        return chosen or next((entry for entry in FORMATS if entry.has_catalog(opening.catalog)), FORMATS[0])
+    if path is not None and exists(target) and path.is_dir():
+        return _folder_format(
+            target, chosen, [entry for entry in FORMATS if entry.is_table_folder(target, opening.storage)]
+        )
+    for entry in FORMATS:
+        folder = entry.plain_name(target)
+        if folder != target and chosen in (None, entry) and entry.is_table_folder(folder, opening.storage):
+            return entry
+    if path is None and chosen is None:
+        if (named := next((entry for entry in FORMATS if entry.is_metadata_file(target)), None)) is not None:
+            return named
+        able = (entry for entry in FORMATS if entry.open is not None and entry.opens_remote_folders)
+        marked = [entry for entry in able if entry.is_table_folder(target, opening.storage)]
+        return _folder_format(target, None, marked) if marked else FORMATS[0]
+    return chosen or FORMATS[0]
 
 
-def _exists(target: str, path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            return False  # no file's name, so it may be a table's
-        raise unreachable(target, error) from error
-    except ValueError:
-        return False  # a NUL
-
-
-def _open_local(
-    target: str, path: Path, at: At, chosen: TableFormat | None, cache: ManifestCache | None
-) -> FormatTable:
-    document = None
-    if path.is_dir():
-        found = _format(target, path, chosen)
-        if found != "iceberg":
-            raise _not_yet(target, found)
-        path, document = newest_metadata(path)
-    elif chosen not in (None, "iceberg"):
-        raise _not_yet(target, chosen)
-    location = str(path)
-    metadata = (
-        parse_metadata(fetch_local(location), location) if document is None else parse_document(document, location)
-    )
-    # A copied metadata file may name files of an object store.
-    local = local_path(metadata.location) is not None
-    fetch = fetch_local if local else fetch_through(file_io(metadata.location, {}))
-    return _iceberg(target, metadata, at, fetch, cache)
-
-
-def _format(target: str, folder: Path, chosen: TableFormat | None) -> TableFormat:
-    """As what a folder is opened. It may hold one table for readers of several formats."""
-    present = {
-        "iceberg": is_table_folder(folder),
-        "delta": (folder / "_delta_log").is_dir(),
-        "paimon": any((folder / "schema").glob("schema-*")),
-    }
-    found = [one for one in FORMATS if present[one]]
-    if chosen is not None and chosen not in found:
-        others = f"; it has {' and '.join(_MARKS[one] for one in found)}" if found else ""
+def _folder_format(target: str, chosen: Format | None, marked: Sequence[Format]) -> Format:
+    """As what a folder is opened that has these marks. It may hold one table for readers of several formats."""
+    if chosen is not None and chosen not in marked:
+        beside = f"; it has {' and '.join(entry.mark for entry in marked)}" if marked else ""
         raise NoSuchTableError(
-            f"{shown(target)} is not {_NAMED[chosen]} table: it has no {_MARKS[chosen]}{others}. Give a table's "
+            f"{shown(target)} is not {chosen.a_name} table: it has no {chosen.mark}{beside}. Give a table's "
             "folder, or another format.",
             table=shown(target),
         )
-    if not found:
+    if not marked:
+        marks = " nor ".join(entry.mark for entry in FORMATS if entry.open is not None)
         raise NoSuchTableError(
-            f"{shown(target)} is not a table: it has no metadata/*.metadata.json. Give a table's folder, its "
+            f"{shown(target)} is not a table: it has no {marks}. Give a table's folder, its "
             "metadata file, or its name in a catalog.",
             table=shown(target),
         )
-    if chosen is None and len(found) > 1:
-        what = " and ".join(f"{_MARKS[one]} ({_NAMES[one]})" for one in found)
-        choices = " or ".join(f"format={one!r}" for one in found)
+    if chosen is None and len(marked) > 1:
+        what = " and ".join(f"{entry.mark} ({entry.name})" for entry in marked)
+        choices = " or ".join(f"format={entry.key!r}" for entry in marked)
         raise AmbiguousTableError(
-            f"{shown(target)} is a table of {len(found)} formats: it has {what}. Their states may differ: choose "
+            f"{shown(target)} is a table of {len(marked)} formats: it has {what}. Their states may differ: choose "
             f"one with {choices} (--table-format on the command line).",
             table=shown(target),
-            candidates=tuple(found),
-            reason=f"a table of {len(found)} formats",
+            candidates=tuple(entry.key for entry in marked),
+            reason=f"a table of {len(marked)} formats",
         )
-    return chosen or found[0]
+    return chosen or marked[0]
 
 
-def _open_remote(target: str, at: At, cache: ManifestCache | None) -> FormatTable:
-    if not target.split("?", maxsplit=1)[0].endswith((".metadata.json", ".metadata.json.gz")):
-        raise NoSuchTableError(
-            f"{shown(target)} is not a metadata file. A folder of an object store cannot be listed safely: open the "
-            "table by its name in a catalog, or give the newest *.metadata.json.",
-            table=shown(target),
-        )
-    fetch = fetch_through(file_io(target, {}))
-    return _iceberg(target, parse_metadata(fetch(target), target), at, fetch, cache)
-
-
-def _iceberg(name: str, metadata: TableMetadata, at: At, fetch: Fetch, cache: ManifestCache | None) -> FormatTable:
-    selection = metadata.select(snapshot_id=at.snapshot_id, ref=at.ref, as_of_ms=at.as_of_ms)
-    return IcebergTable(shown(name), metadata, selection, fetch, cache)
-
-
-def _not_yet(target: str, found: TableFormat | None) -> UnsupportedFormatError:
-    name = _NAMES[found or "iceberg"]
+def _not_yet(target: str, found: Format) -> UnsupportedFormatError:
+    *others, last = (entry.name for entry in FORMATS if entry.open is not None)
+    read = f"{', '.join(others)} and {last}" if others else last
     return UnsupportedFormatError(
-        f"{shown(target)} is a {name} table, or is to be opened as one, and this version does not read {name}. "
-        "Iceberg tables are read.",
-        path=shown(target),
-        feature=name,
+        f"{target} is a {found.name} table, or is to be opened as one, and this version does not read {found.name}. "
+        f"{read} tables are read.",
+        path=target,
+        feature=found.name,
     )

@@ -1,4 +1,4 @@
-"""What can be wrong with a table's metadata.
+"""What can be wrong with a table's files.
 
 A path in a message has no credentials: user, password and query are cut out of every URI.
 """
@@ -9,19 +9,21 @@ import errno
 import re
 from typing import Final
 
-from tamis.errors import UnreadableMetadataError
+from tamis.errors import UnreadableMetadataError, UnwritableFileError
 
-__all__ = ["advice", "shown", "unreachable", "unreadable"]
+__all__ = ["advice", "shown", "unreachable", "unreadable", "unwritable"]
 
 _USER: Final = re.compile(r"(?<=://)(?:[^/?#@:]*:(?!\d+/)[^@\s'\"]*|[^/?#]*)@")
 """Up to the last @ of the authority. A password may hold a raw slash; a port may not be taken for one."""
 _QUERY: Final = re.compile(r"(?<=\?).*$", re.DOTALL)
 
-RESTORE: Final = "Restore the file, or choose a snapshot that does not need it."
+RESTORE: Final = "Restore the file, or choose a snapshot or version that does not need it."
 _GRANT: Final = "Give the user that runs this the permission to read it, and to search the folders above it."
 _AGAIN: Final = "Try again once its disk, mount or store answers."
 _DENIED: Final = re.compile(
-    r"ACCESS_?DENIED|Access ?Denied|Forbidden|HTTP (?:status|response code) 40[13]", re.IGNORECASE
+    r"ACCESS_?DENIED|Access ?Denied|Forbidden|HTTP (?:status|response code) 40[13]"
+    r"|signature we calculated does not match|SignatureDoesNotMatch|INVALID_?ACCESS_?KEY_?ID",
+    re.IGNORECASE,
 )
 _NAMED_WRONG: Final = "What names it is damaged, or was written for another file system: restore that, or the file."
 _CURES: Final = {
@@ -38,6 +40,19 @@ _CURES: Final = {
     errno.ENOMEM: "Give the process more memory.",
 }
 """What helps, by the system's error."""
+_MAY_WRITE: Final = "Give the user that runs this the permission to write there."
+_ROOM: Final = "Make room there, and try again."
+_WRITE_CURES: Final = {
+    errno.EACCES: _MAY_WRITE,
+    errno.EPERM: _MAY_WRITE,
+    errno.EROFS: "It can only be read: mount it for writing, or write elsewhere.",
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EISDIR: "A folder has the file's name: move it away.",
+    errno.ENOTDIR: "A file has the name of a folder above it: move it away.",
+    errno.EINVAL: "No file can have such a name here: choose another.",
+    errno.ENAMETOOLONG: "No file can have so long a name here: choose another.",
+}
 
 
 def shown(uri: str) -> str:
@@ -73,6 +88,30 @@ def unreachable(path: str, error: Exception, reason: str | None = None) -> Unrea
     """The error for a file that the system or a store does not hand out, with advice by its cause."""
     said = reason or (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return unreadable(path, said, cure=advice(error))
+
+
+def unwritable(
+    path: str,
+    error: Exception,
+    reason: str | None = None,
+    cure: str | None = None,
+    *,
+    verb: str = "write",
+    unknown: bool = False,
+) -> UnwritableFileError:
+    """The error for a file that cannot be put or removed; unknown if it may have been, all the same."""
+    said = reason or (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    code = error.errno if isinstance(error, OSError) else None
+    helps = cure or _WRITE_CURES.get(code or 0) or (_MAY_WRITE if is_denied(error) else _AGAIN)
+    doubt = " Whether it was done all the same is not known: look before you try again." if unknown else ""
+    return UnwritableFileError(
+        f"cannot {verb} {shown(path)}: {said}. {helps}{doubt}", path=shown(path), reason=said, unknown=unknown
+    )
+
+
+def is_denied(error: Exception) -> bool:
+    """Whether a system, or a store's client, means that the user may not."""
+    return isinstance(error, PermissionError) or _DENIED.search(str(error)) is not None
 
 
 def advice(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Roaring bitmaps of 64-bit positions, in the portable serialisation that Iceberg's and Delta's vectors share.
+"""Roaring bitmaps of positions, in the portable serialisation that the formats' deletion vectors share.
 
 A bitmap is a number of 32-bit bitmaps, each under the high half of its positions; a 32-bit one is a number of
 containers, each under the high half of its own. https://github.com/RoaringBitmap/RoaringFormatSpec
@@ -12,7 +12,9 @@ from typing import Final
 import numpy as np
 from numpy import typing as npt
 
-__all__ = ["positions"]
+from tamis.predicate.arrays import Int64s
+
+__all__ = ["bitmap", "positions", "positions32"]
 
 NO_RUNS: Final = 12346
 RUNS: Final = 12347
@@ -22,25 +24,69 @@ LARGEST_ARRAY: Final = 4096
 """A container with more values is a bitmap of 65,536 bits."""
 BITMAP_BYTES: Final = 8192
 
-Numbers = npt.NDArray[np.int64]
 
-
-def positions(data: bytes | memoryview) -> Numbers:
+def positions(data: bytes | memoryview) -> Int64s:
     """The positions in ascending order. ValueError if the bytes are no such bitmap, or end too early."""
     view = memoryview(data)
     try:
         (bitmaps,) = struct.unpack_from("<Q", view)
-        at, found = 8, []
+        at, values = 8, []
         for _ in range(bitmaps):
             (high,) = struct.unpack_from("<I", view, at)
             low, at = _bitmap32(view, at + 4)
-            found.append(low + (high << 32))
+            values.append(low + (high << 32))
     except struct.error as error:
         raise ValueError(f"it ends too early ({error})") from error
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+    return np.concatenate(values) if values else np.zeros(0, np.int64)
 
 
-def _bitmap32(view: memoryview, at: int) -> tuple[Numbers, int]:
+def positions32(data: bytes | memoryview) -> Int64s:
+    """The positions of one 32-bit bitmap, ascending. ValueError if the bytes are not one bitmap, and no more."""
+    view = memoryview(data)
+    try:
+        values, end = _bitmap32(view, 0)
+    except struct.error as error:
+        raise ValueError(f"it ends too early ({error})") from error
+    if end != len(view):
+        raise ValueError(f"{len(view) - end} bytes follow the bitmap")
+    return values
+
+
+def bitmap(places: Int64s) -> bytes:
+    """Positions, ascending and each once, in the same serialisation.
+
+    >>> positions(bitmap(np.array([0, 7, 70_000, 1 << 40]))).tolist()
+    [0, 7, 70000, 1099511627776]
+    """
+    if not len(places):
+        return struct.pack("<Q", 0)
+    highs, starts = np.unique(places >> 32, return_index=True)
+    parts = [struct.pack("<Q", len(highs))]
+    for high, low in zip(highs.tolist(), np.split(places, starts[1:]), strict=True):
+        parts += [struct.pack("<I", high), _encoded32(low & 0xFFFFFFFF)]
+    return b"".join(parts)
+
+
+def _encoded32(values: Int64s) -> bytes:
+    """A 32-bit bitmap without runs: keys and counts, where each container begins, then the containers."""
+    keys, starts = np.unique(values >> 16, return_index=True)
+    counts = np.diff(np.append(starts, len(values)))
+    header = np.stack([keys, counts - 1], axis=1).astype("<u2").tobytes()
+    containers = [_encoded(part & 0xFFFF) for part in np.split(values, starts[1:])]
+    first = 8 + len(header) + 4 * len(keys)
+    offsets = first + np.cumsum([0, *map(len, containers[:-1])])
+    return b"".join([struct.pack("<II", NO_RUNS, len(keys)), header, offsets.astype("<u4").tobytes(), *containers])
+
+
+def _encoded(low: Int64s) -> bytes:
+    if len(low) <= LARGEST_ARRAY:
+        return low.astype("<u2").tobytes()
+    bits = np.zeros(8 * BITMAP_BYTES, np.uint8)
+    bits[low] = 1
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+def _bitmap32(view: memoryview, at: int) -> tuple[Int64s, int]:
     """The values of a 32-bit bitmap, and where it ends."""
     (cookie,) = struct.unpack_from("<I", view, at)
     at += 4
@@ -58,14 +104,14 @@ def _bitmap32(view: memoryview, at: int) -> tuple[Numbers, int]:
     at += 4 * count
     if cookie == NO_RUNS or count >= FEWEST_OFFSETS:
         at += 4 * count
-    found = []
+    containers = []
     for (high, fewer), runs in zip(header.tolist(), flags.tolist(), strict=True):
         values, at = _container(view, at, fewer + 1, runs=runs)
-        found.append(values + (high << 16))
-    return (np.concatenate(found) if found else np.zeros(0, np.int64)), at
+        containers.append(values + (high << 16))
+    return (np.concatenate(containers) if containers else np.zeros(0, np.int64)), at
 
 
-def _container(view: memoryview, at: int, count: int, *, runs: bool) -> tuple[Numbers, int]:
+def _container(view: memoryview, at: int, count: int, *, runs: bool) -> tuple[Int64s, int]:
     if runs:
         (number,) = struct.unpack_from("<H", view, at)
         pairs = _bytes(view, at + 2, 4 * number).view("<u2").reshape(-1, 2).astype(np.int64)

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
-import numpy as np
 import pyarrow as pa
-from numpy import typing as npt
+
+from tamis.predicate.arrays import Int64s
 
 __all__ = [
-    "METADATA_COLUMNS",
+    "Calendar",
     "DeleteGroup",
     "EqualityDeletes",
+    "FileFormat",
     "FileGroup",
+    "Merging",
+    "MetadataColumn",
+    "Newer",
     "OwnNames",
     "PositionDeletes",
     "ReadField",
@@ -26,12 +30,22 @@ __all__ = [
     "Vectors",
 ]
 
-METADATA_COLUMNS: Final = ("_file", "_pos", "_spec_id", "_partition")
-"""What a row may be asked about where it lies, beside its columns."""
-Numbers = npt.NDArray[np.int64]
 """Files by their place in Scan.files."""
 FileFormat = Literal["parquet", "orc", "avro"]
 Calendar = Literal["known", "taken for julian", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataColumn:
+    """What a row may be asked about where it lies, beside its columns, in the format's words."""
+
+    name: str
+    source: str | None
+    """The column of Scan.files whose value all rows of a file have; None for the row's position in its file."""
+    stored: int | None = None
+    """The id of a column in which files may have the value of a row themselves: where it is not NULL, it counts."""
+    counted: bool = False
+    """Whether the row's position in its file is added to the value that its file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,7 @@ class ReadField:
 
     name: str
     type: pa.DataType
+    """Of a type that no reader knows, described says what it is."""
     id: int | None = None
     """Found in files by this id; None to find it by name."""
     written_as: str | None = None
@@ -76,6 +91,9 @@ class ReadField:
     calendar: Calendar = "known"
     """What becomes of dates before 1582-10-15 in these files: Spark reads them as they are; it takes them for days of
     the Julian calendar, which they are not; or nobody knows which calendar their writer meant."""
+    stored: pa.DataType | None = None
+    """The type that files have where it is another, from which every value can be cast; for a field without others
+    inside it. A duration is a time as a number, since 1970 in UTC."""
     own_name: bool = False
     """No file has another column under this name, nor other fields under those inside it. Spark pushes filters down
     by name even where it reads by id, so a name that had two meanings must not reach it."""
@@ -89,7 +107,7 @@ class FileGroup:
     """Files that one relation reads: of one file format, with one way to find the columns."""
 
     file_format: FileFormat
-    numbers: Numbers
+    numbers: Int64s
     fields: tuple[ReadField, ...]
     """How each of Scan.fields, then each of Scan.hidden, is found in these files."""
     constants: tuple[str, ...] = ()
@@ -105,6 +123,12 @@ class FileGroup:
     ordinary: frozenset[tuple[str, ...]] = frozenset()
     """Columns, by path, whose values in these files are surely ordinary: floats that are neither NaN nor zero, and in
     ORC files dates that are not before 1582-10-15. Of others nothing is known."""
+    merged: bool = False
+    """The rows are versions of rows, as Scan.merging has it: they are filtered when they have been merged."""
+    removals: bool = False
+    """Some rows, not merged, say by their kind that they remove a row, and are none themselves."""
+    unread_by_spark: str | None = None
+    """Why Spark's reader fails on such files, whichever columns are read; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +137,8 @@ class PositionDeletes:
 
     files: pa.Table
     """path and file_format of each delete file."""
-    data: Numbers
-    delete: Numbers
+    data: Int64s
+    delete: Int64s
     """Pairs: the data file of this number, and the place in files of a delete file that applies to it."""
     rows: int
     """At most so many rows are deleted."""
@@ -124,15 +148,17 @@ class PositionDeletes:
 class Vectors:
     """Bitmaps of deleted positions, one for a data file."""
 
-    data: Numbers
+    data: Int64s
     location: tuple[str, ...]
     """The file that holds each bitmap."""
-    offset: Numbers
-    length: Numbers
-    decode: Callable[[bytes], Numbers]
+    offset: Int64s
+    length: Int64s
+    decode: Callable[[bytes], Int64s]
     """The positions in a bitmap, ascending; it is sent to executors where there are many."""
     fetch: Callable[[str], bytes]
     rows: int
+    held: Mapping[int, bytes] = field(default_factory=dict)
+    """Bitmaps that stand in the metadata itself, by their places: these are in no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +171,8 @@ class DeleteGroup:
     files: pa.Table
     """path, sequence and scope of each file."""
     options: tuple[tuple[str, str], ...] = ()
+    unread_by_spark: str | None = None
+    """As of a FileGroup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,22 +194,67 @@ class EqualityDeletes:
 
 
 @dataclass(frozen=True, slots=True)
+class Newer:
+    """A column that tells which of two versions of a row is the newer: that with the greater value, never NULL."""
+
+    column: str
+    descending: bool = False
+    """The one with the lesser value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """How versions of rows become rows: files are sorted into sections, and rows of one section are one by their key.
+
+    A version is of a kind: it is the row, or it removes it. A row of which there is but one version is that version.
+    """
+
+    sections: Int64s
+    """The section of each of Scan.files; those that are in no merged group are in none."""
+    rows: Int64s
+    """The rows of each file, removals included."""
+    keys: tuple[str, ...]
+    order: tuple[Newer, ...]
+    """What tells versions apart, the most important first. Of two that it does not tell apart, as writers that knew
+    nothing of one another leave them, the one in the later file counts as the newer."""
+    kind: str = "_VALUE_KIND"
+    """The column, a hidden one, that has a version's kind."""
+    removing: tuple[int, ...] = (1, 3)
+    """The kinds that remove a row: what an update replaces, and what a delete deletes."""
+    engine: Literal["newest", "oldest", "by column"] = "newest"
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """By column, for columns that are put together of all versions: the name of the function, as in `sum`, with what
+    it has to know after a blank."""
+    ignores_removals: bool = False
+    """Versions that remove a row count for nothing, unless the row has but that one."""
+    removal: str | None = None
+    """Why a removal cannot be merged with other versions, as an error says it; None if it can."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """All that is to be read."""
 
     fields: tuple[ReadField, ...]
     """The table's columns, in order."""
     files: pa.Table
-    """A row for each file: path, size, spec_id, partition (a struct over all specs)."""
+    """A row for each file: path, size, and what the format's metadata columns show."""
     groups: tuple[FileGroup, ...]
     hidden: tuple[ReadField, ...] = ()
-    """Columns that the table has no more, but its deletes still name."""
+    """Columns that the table does not show: those that only its deletes still name, and what merging needs."""
     constants: Mapping[str, pa.Array] = field(default_factory=dict)
     """Values that a file has for all its rows, by column: a row for each file. UUIDs are text, as users see them."""
     positions: PositionDeletes | None = None
     vectors: Vectors | None = None
     equality: tuple[EqualityDeletes, ...] = ()
+    merging: Merging | None = None
     own: OwnNames = field(default_factory=OwnNames)
     """Names that no column of the table has, nor had."""
+    second_way: bool = False
+    """Files that Spark's readers cannot read right may be read with Arrow: their values mean what they say, times are
+    in UTC and days of one calendar."""
     unknown_sizes: Callable[[], frozenset[str]] = frozenset
     """Asks storage whether data and delete files are those that the metadata describes; those that it cannot ask."""
+    zone_dependent: Callable[[], bool] = bool
+    """Whether the plan's files depend on the zone that it was made for, as metadata has times without one. It may
+    take as long as planning, and is asked only if rows are read in another zone."""

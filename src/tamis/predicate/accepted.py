@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tamis.predicate.compare.split import Split
 from tamis.predicate.keys import Key, KeySpan, successor
-from tamis.predicate.split import Split
 from tamis.predicate.values import ValueSet
 
 __all__ = ["Accepted", "NullableList", "accepted", "points", "run"]
@@ -51,9 +51,9 @@ class NullableList(Accepted):
 def points(splits: list[Split], span: KeySpan) -> Accepted | None:
     """The set of a list whose members are single keys, in one go; None if a member is not."""
     keys: list[Key] = []
-    for found in splits:
-        (at, last), after = found.at, found.after
-        if not found.exact or at != last or after[0] != after[1] or after[0] not in {at, successor(at)}:
+    for split in splits:
+        (at, last), after = split.at, split.after
+        if not split.exact or at != last or after[0] != after[1] or after[0] not in {at, successor(at)}:
             return None
         inside = at >= span.least and (span.greatest is None or at <= span.greatest)  # type: ignore[operator]
         if inside and after[0] != at:

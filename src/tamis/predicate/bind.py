@@ -25,21 +25,21 @@ from tamis.errors import BindError
 from tamis.predicate import nodes as n
 from tamis.predicate.accepted import Accepted, NullableList, accepted, points, run
 from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Leaf, Unclear
-from tamis.predicate.column_keys import column_keys
-from tamis.predicate.functions import is_utf8, prefix_end, pull, result_type
-from tamis.predicate.keys import Key, has_order, is_text, key_span, uses_bytes
+from tamis.predicate.compare.columns import column_keys
+from tamis.predicate.compare.functions import is_utf8, prefix_end, pull, result_type
+from tamis.predicate.compare.numbers import always_at_null
+from tamis.predicate.compare.rules import listed, split
+from tamis.predicate.compare.split import Pair, Split
+from tamis.predicate.compare.zone_rules import ZoneRules
+from tamis.predicate.compare.zones import Ask, Zone, find_zone
+from tamis.predicate.keys import Key, has_order, key_span, uses_bytes
 from tamis.predicate.literals import LiteralColumn
-from tamis.predicate.numbers import always_at_null
-from tamis.predicate.render import brief, render, shortened
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.simplify import MAX_LEVELS, all_of, any_of, complement, constant, trimmed
-from tamis.predicate.split import Pair, Split
-from tamis.predicate.splits import listed, split
-from tamis.predicate.type_names import a_type, type_name
+from tamis.predicate.sql.rendering import brief, render, shortened
+from tamis.predicate.type_names import a_type, is_text, type_name
 from tamis.predicate.values import ValueSet
 from tamis.predicate.walk import bottom_up
-from tamis.predicate.zone_rules import ZoneRules
-from tamis.predicate.zones import Ask, Zone, find_zone
 
 __all__ = ["bind"]
 
@@ -75,22 +75,22 @@ def bind(
     instants. ask gives that session's rules for a zone, and is called only if they matter; without it the sets leave
     room for the rules of any session. sql is the row filter's text if it is not to be rendered from the node.
     """
-    told: dict[str, ZoneRules] = {}
+    rules: dict[str, ZoneRules] = {}
 
     def remember(name: str) -> ZoneRules:
-        if name not in told and ask is not None:
-            told[name] = ask(name)
-        return told[name]
+        if name not in rules and ask is not None:
+            rules[name] = ask(name)
+        return rules[name]
 
     zone = find_zone(time_zone, None if ask is None else remember)
-    binder = _Binder(schema, case_sensitive, zone, FEW + TIMES * _size(node))
-    root = trimmed(whole := binder.holds(node))
-    if root is not whole:
+    binder = _Binder(schema, case_sensitive, zone, FEW + TIMES * _size(node), node)
+    root = trimmed(untrimmed := binder.holds(node))
+    if root is not untrimmed:
         binder.notes.append(
             f"the condition nests deeper than {MAX_LEVELS} levels: what lies below them prunes nothing, and is left "
             "to Spark. Write it flatter."
         )
-    return BoundPredicate(root, sql or render(node), zone.asked, time_zone, tuple(binder.notes), tuple(told.items()))
+    return BoundPredicate(root, sql or render(node), zone.asked, time_zone, tuple(binder.notes), tuple(rules.items()))
 
 
 def _size(node: n.Node) -> int:
@@ -105,6 +105,8 @@ class _Binder:
     zone: Zone
     limit: int
     """Most conditions in one part of the result."""
+    root: n.Node
+    """All that is bound."""
     notes: list[str] = field(default_factory=list)
     others: dict[int, tuple[Bound, Bound]] = field(default_factory=dict)
     """Rows and their complement, by the rows as an object; both are kept, so that no other object takes its place."""
@@ -126,7 +128,7 @@ class _Binder:
             case n.Constant(value=value):
                 return Known(value is true, _text(node, true=true))
             case n.Opaque(refs=refs):
-                columns = tuple(self.schema.find(ref.path, case_sensitive=self.case_sensitive) for ref in refs)
+                columns = tuple(self.schema.read(ref.path, case_sensitive=self.case_sensitive)[0] for ref in refs)
                 return Unclear(_text(node, true=true), columns, _why_opaque(node))
             case _:
                 return self._condition(node, true=true)
@@ -140,27 +142,31 @@ class _Binder:
     def _complement(self, rows: Bound) -> Bound:
         """All other rows. The complement of a complement is what it was made of, however often that is asked."""
         if id(rows) not in self.others:
-            found = complement(rows)
-            self.others[id(rows)], self.others[id(found)] = (rows, found), (found, rows)
+            others = complement(rows)
+            self.others[id(rows)], self.others[id(others)] = (rows, others), (others, rows)
         return self.others[id(rows)][1]
 
-    def _bounded(self, found: Bound) -> Bound:
-        """What was found, or, where it has grown out of proportion, that only Spark can tell."""
-        if not isinstance(found, (AllOf, AnyOf)) or found.size <= self.limit:
-            return found
+    def _bounded(self, rows: Bound) -> Bound:
+        """The rows, or, where their condition has grown out of proportion, that only Spark can tell."""
+        if not isinstance(rows, (AllOf, AnyOf)) or rows.size <= self.limit:
+            return rows
         self.notes.append(
-            f"a part that asks whether others are unknown, again and again, comes to {found.size:,} conditions: it "
+            f"a part that asks whether others are unknown, again and again, comes to {rows.size:,} conditions: it "
             "prunes nothing, and is left to Spark. Write it with fewer IS UNKNOWN."
         )
-        return Unclear(found.text, found.columns, "too many conditions within IS UNKNOWN")
+        return Unclear(rows.text, rows.columns, "too many conditions within IS UNKNOWN")
 
     def _condition(self, node: n.Node, *, true: bool) -> Bound:
         """A condition on one column."""
         term = node if isinstance(node, (n.Ref, n.Call)) else node.term  # type: ignore[union-attr] # others are done
-        target = self._resolve(term)
+        column, whole = self._column(term)
+        if not whole:
+            return Unclear(
+                _text(node, true=true), (column,), f"part of a {'map' if pt.is_map(column.type) else 'list'}"
+            )
+        target = self._resolve(term, column)
         if target is None:
-            columns = (self._column(term),)
-            return Unclear(_text(node, true=true), columns, "function of a column")
+            return Unclear(_text(node, true=true), (column,), "function of a column")
         sets = self._sets(node, target)
         if sets is None:
             return Unclear(_text(node, true=true), (target.column,), _why_unordered(node, target.type))
@@ -180,10 +186,10 @@ class _Binder:
             case n.Compare(literal=n.Literal(value=None)):
                 return "never"
             case n.Compare(operator=operator, literal=literal):
-                found = split(target.type, literal, self.zone, where) if has_order(target.type) else None
-                if found is None:
+                split_ = split(target.type, literal, self.zone, where) if has_order(target.type) else None
+                if split_ is None:
                     return None
-                sets = self._compared(operator, self._pull(found, target), target)
+                sets = self._compared(operator, self._pull(split_, target), target)
                 return replace(sets, perhaps_at_null=always_at_null(target.type, operator, literal))
             case n.In(literals=literals):
                 return self._listed(literals, target)
@@ -192,7 +198,7 @@ class _Binder:
             case n.StartsWith(prefix=prefix):
                 return self._prefixed(prefix, target)
             case _:
-                return self._bare(target)
+                return self._bare(node, target)
 
     def _compared(self, operator: n.Operator, at: Split, target: _Target) -> Accepted:
         span = key_span(target.column.type)
@@ -219,9 +225,11 @@ class _Binder:
             return None
         sets = points(splits, key_span(target.column.type)) if not target.calls else None
         if sets is None:
-            parts = [self._compared("=", self._pull(found, target), target) for found in splits]
-            outer, inner = (ValueSet.union_of([getattr(part, side) for part in parts]) for side in ("outer", "inner"))
-            sets = accepted(outer, inner, exact=all(part.exact for part in parts))
+            members = [self._compared("=", self._pull(split_, target), target) for split_ in splits]
+            outer, inner = (
+                ValueSet.union_of([getattr(member, side) for member in members]) for side in ("outer", "inner")
+            )
+            sets = accepted(outer, inner, exact=all(member.exact for member in members))
         if len(splits) < len(literals):
             # A miss is NULL, not FALSE: whatever fails the list is neither, so that its complement accepts nothing.
             return NullableList(sets.outer, sets.inner, exact=sets.exact)
@@ -259,7 +267,9 @@ class _Binder:
         span = key_span(target.column.type)
         return accepted(run(start_low, end_high, span), run(start_high, end_low, span))
 
-    def _bare(self, target: _Target) -> Accepted:
+    def _bare(self, node: n.Node, target: _Target) -> Accepted | None:
+        if is_text(target.type) and node is not self.root:
+            return None  # beside AND, OR, NOT and IS Spark reads a truth value from it
         if not pt.is_boolean(target.type):
             raise BindError(
                 f"{target.column.name} stands as a condition, but is {a_type(target.type)}, not a boolean. "
@@ -270,19 +280,19 @@ class _Binder:
         true = run(1, 2, key_span(target.type))
         return Accepted(true, true)
 
-    def _column(self, term: n.Term) -> Column:
+    def _column(self, term: n.Term) -> tuple[Column, bool]:
+        """The column that a term reads, and whether all of it."""
         while isinstance(term, n.Call):
             term = term.term
-        return self.schema.find(term.path, case_sensitive=self.case_sensitive)
+        return self.schema.read(term.path, case_sensitive=self.case_sensitive)
 
-    def _resolve(self, term: n.Term) -> _Target | None:
+    def _resolve(self, term: n.Term, column: Column) -> _Target | None:
         """The term's column and type; None if a function is not monotone on what it is given."""
         applied: list[n.Call] = []
         inside = term
         while isinstance(inside, n.Call):
             applied.append(inside)
             inside = inside.term
-        column = self._column(inside)
         target = _Target(column, (), column.type)
         for call in reversed(applied):
             result = result_type(call, target.type, self.zone)
@@ -291,13 +301,13 @@ class _Binder:
             target = _Target(column, ((call, target.type), *target.calls), result)
         return target
 
-    def _pull(self, found: Split, target: _Target) -> Split:
+    def _pull(self, split_: Split, target: _Target) -> Split:
         """The split of the column's own values, through every function applied to it."""
         if not target.calls:
-            return found
-        at_low, after_low = (self._pull_cut(key, target)[0] for key in (found.at[0], found.after[0]))
-        at_high, after_high = (self._pull_cut(key, target)[1] for key in (found.at[1], found.after[1]))
-        return Split((at_low, at_high), (after_low, after_high), found.exact)
+            return split_
+        at_low, after_low = (self._pull_cut(key, target)[0] for key in (split_.at[0], split_.after[0]))
+        at_high, after_high = (self._pull_cut(key, target)[1] for key in (split_.at[1], split_.after[1]))
+        return Split((at_low, at_high), (after_low, after_high), split_.exact)
 
     def _pull_cut(self, cut: Key, target: _Target) -> Pair:
         low = high = cut
@@ -336,21 +346,21 @@ def _never_null(node: n.Node) -> bool:
 def _pattern_prefix(pattern: str, escape: str) -> tuple[str | None, str]:
     """The literal beginning of a LIKE pattern and what follows it; None if an escape is malformed."""
     prefix: list[str] = []
-    place = 0
-    while place < len(pattern):
-        char = pattern[place]
+    index = 0
+    while index < len(pattern):
+        char = pattern[index]
         if char == escape:
-            following = pattern[place + 1 : place + 2]
+            following = pattern[index + 1 : index + 2]
             if following not in {"%", "_", escape} or not following:
                 return None, ""
             prefix.append(following)
-            place += 2
+            index += 2
             continue
         if char in "%_":
             break
         prefix.append(char)
-        place += 1
-    return "".join(prefix), pattern[place:]
+        index += 1
+    return "".join(prefix), pattern[index:]
 
 
 def _why_opaque(node: n.Opaque) -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from tamis.predicate.compare.zone_rules import ZoneRules
 from tamis.predicate.schema import Column
 from tamis.predicate.values import ValueSet
-from tamis.predicate.zone_rules import ZoneRules
 
 __all__ = ["AllOf", "AnyOf", "Bound", "BoundPredicate", "Known", "Leaf", "Unclear", "columns_of"]
 
@@ -75,7 +75,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _Joined:
     """Conditions joined, and what is asked of all of them again and again, counted once."""
 
     operands: tuple[Bound, ...]
@@ -90,47 +90,47 @@ class _Parts:
     """How many levels of joined conditions."""
 
     def __post_init__(self) -> None:
-        joined = [part for part in self.operands if isinstance(part, _Parts)]
-        found = {column.id: column for part in self.operands for column in part.columns}
-        object.__setattr__(self, "columns", tuple(found.values()))
-        object.__setattr__(self, "cost", sum(part.cost for part in self.operands))
-        object.__setattr__(self, "size", len(self.operands) + sum(part.size for part in joined))
-        object.__setattr__(self, "height", 1 + max((part.height for part in joined), default=0))
+        joined = [operand for operand in self.operands if isinstance(operand, _Joined)]
+        columns = {column.id: column for operand in self.operands for column in operand.columns}
+        object.__setattr__(self, "columns", tuple(columns.values()))
+        object.__setattr__(self, "cost", sum(operand.cost for operand in self.operands))
+        object.__setattr__(self, "size", len(self.operands) + sum(operand.size for operand in joined))
+        object.__setattr__(self, "height", 1 + max((operand.height for operand in joined), default=0))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Flat, so that pickling needs no stack: each joined condition before its operands."""
         listed: list[object] = []
         todo: list[object] = [self]
         while todo:
-            part = todo.pop()
-            if isinstance(part, _Parts):
-                listed.append((isinstance(part, AllOf), len(part.operands), part.text))
-                todo.extend(reversed(part.operands))
+            node = todo.pop()
+            if isinstance(node, _Joined):
+                listed.append((isinstance(node, AllOf), len(node.operands), node.text))
+                todo.extend(reversed(node.operands))
             else:
-                listed.append(part)
+                listed.append(node)
         return _rebuilt, (listed,)
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf(_Parts):
+class AllOf(_Joined):
     """Every operand holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf(_Parts):
+class AnyOf(_Joined):
     """At least one operand holds."""
 
 
 def _rebuilt(listed: list[object]) -> Bound:
     """What __reduce__ listed: from right to left, operands are there before what joins them."""
     made: list[Bound] = []
-    for part in reversed(listed):
-        if isinstance(part, tuple):
-            every, count, text = part
+    for item in reversed(listed):
+        if isinstance(item, tuple):
+            every, count, text = item
             operands = tuple(made.pop() for _ in range(count))
             made.append(AllOf(operands, text) if every else AnyOf(operands, text))
         else:
-            made.append(part)  # type: ignore[arg-type] # whatever joins nothing is a bound condition
+            made.append(item)  # type: ignore[arg-type] # whatever joins nothing is a bound condition
     return made[0]
 
 
@@ -148,7 +148,7 @@ class BoundPredicate:
     """True if the meaning depends on the session's time zone: rows must be filtered in the same one."""
     time_zone: str = "UTC"
     notes: tuple[str, ...] = ()
-    """What of it is left to Spark for being too large or too deep to judge."""
+    """What the clock was taken to show, and what is left to Spark for being too large or too deep to judge."""
     rules: tuple[tuple[str, ZoneRules], ...] = ()
     """The zones whose rules the sets were made with, as a session told them: rows must be filtered by the same."""
 
@@ -160,15 +160,15 @@ class BoundPredicate:
     @property
     def unclear(self) -> tuple[Unclear, ...]:
         """The parts that only Spark can evaluate, wherever they stand, each text once: no file is pruned by them."""
-        found: dict[str, Unclear] = {}
+        by_text: dict[str, Unclear] = {}
         todo: list[Bound] = [self.root]
         while todo:
             node = todo.pop()
             if isinstance(node, Unclear):
-                found.setdefault(node.text, node)
+                by_text.setdefault(node.text, node)
             elif isinstance(node, (AllOf, AnyOf)):
                 todo.extend(reversed(node.operands))
-        return tuple(found.values())
+        return tuple(by_text.values())
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -6,7 +6,6 @@ Spark would give it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -18,8 +17,10 @@ from uuid import UUID
 import pyarrow as pa
 from numpy import typing as npt
 
-from tamis.errors import BindError
+from tamis.errors import BindError, UnsupportedValueError
+from tamis.predicate.keys import MAX_DIGITS
 from tamis.predicate.literals import LiteralColumn, column_of
+from tamis.predicate.names import split_name
 from tamis.predicate.nodes import (
     MAX_NESTING,
     MAX_SIZE,
@@ -40,12 +41,11 @@ from tamis.predicate.nodes import (
     StartsWith,
     Term,
 )
-from tamis.predicate.render import brief, render, shortened
+from tamis.predicate.sql.rendering import brief, render, shortened
 from tamis.predicate.walk import bottom_up
 
 __all__ = ["ColumnExpression", "Expression", "col", "literal"]
 
-MAX_DIGITS = 38
 """The most digits of a decimal in Spark."""
 MAX_CALLS: Final = 50
 """Most functions of a function of a column: nobody needs two."""
@@ -53,8 +53,6 @@ DATE_TRUNC_UNITS = (
     *("year", "quarter", "month", "week", "day", "hour", "minute", "second"),
     *("millisecond", "microsecond"),
 )
-
-_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -75,7 +73,7 @@ class Expression:
     def node(self) -> Node:
         """The condition as nodes, ANDs of ANDs and ORs of ORs made flat."""
         if isinstance(self.content, _Joined):
-            object.__setattr__(self, "content", bottom_up(self, _joined_parts, _flat))
+            object.__setattr__(self, "content", bottom_up(self, _operands, _flat))
         return self.content  # type: ignore[return-value] # by now
 
     def __and__(self, other: Expression) -> Expression:
@@ -154,11 +152,11 @@ class ColumnExpression(Expression):
         """Equal to one of the values, a list or an array. Of no value at all: false, also for NULL, as in Spark."""
         if isinstance(values, (str, bytes)):
             raise TypeError(f"isin() takes a list of values, and {values!r} is one: write isin([{values!r}])")
-        found = column_of(values)
+        column = column_of(values)
         literals: Sequence[Literal] = (
-            found
-            if isinstance(found, LiteralColumn)
-            else tuple(literal(value) for value in (values if found is None else found))
+            column
+            if isinstance(column, LiteralColumn)
+            else tuple(literal(value) for value in (values if column is None else column))
         )
         return Expression(In(self.node, literals) if literals else Constant(value=False))
 
@@ -208,7 +206,7 @@ class ColumnExpression(Expression):
         if self.levels >= MAX_CALLS:
             raise BindError(
                 f"functions are nested more than {MAX_CALLS} deep: {shortened(render(call), 80)}. Take it apart.",
-                column="",
+                column=None,
                 nearest=(),
             )
         return ColumnExpression(call, levels=self.levels + 1)
@@ -230,9 +228,9 @@ def col(name: str, *fields: str) -> ColumnExpression:
     >>> str((col("ts") >= date(2024, 1, 15)) & col("region").isin(["eu", "uk"]))
     "ts >= date '2024-01-15' AND region IN ('eu', 'uk')"
     """
-    for part in (name, *fields):
-        if not isinstance(part, str):
-            raise TypeError(f"a column's name is a {type(part).__name__}: give text, such as col('id').")
+    for step in (name, *fields):
+        if not isinstance(step, str):
+            raise TypeError(f"a column's name is a {type(step).__name__}: give text, such as col('id').")
     return ColumnExpression(Ref((name, *fields) if fields else _split(name)))
 
 
@@ -287,25 +285,25 @@ def _decimal(value: Decimal) -> Literal:
     return Literal(whole, pa.decimal128(precision, scale))
 
 
-def _unsupported(value: object, expected: str) -> BindError:
+def _unsupported(value: object, expected: str) -> UnsupportedValueError:
     shown = repr(value)
     shown = shown if len(shown) <= 80 else f"{shown[:79]}…"  # noqa: PLR2004 - a line
-    return BindError(
+    return UnsupportedValueError(
         f"cannot compare with {shown}, a {type(value).__module__}.{type(value).__qualname__}: pass {expected}.",
-        column="",
+        column=None,
         nearest=(),
         value=value,
     )
 
 
-def _join(kind: type[And | Or], left: Expression, right: object) -> Expression:
+def _join(connective: type[And | Or], left: Expression, right: object) -> Expression:
     if not isinstance(right, Expression):
         raise TypeError(f"& and | combine conditions, and {right!r} is none: put brackets around comparisons")
-    levels = max(side.levels + (_kind(side) is not kind) for side in (left, right))
-    return _limited(Expression(_Joined(kind, left, right), left.size + right.size, levels))
+    levels = max(side.levels + (_connective(side) is not connective) for side in (left, right))
+    return _limited(Expression(_Joined(connective, left, right), left.size + right.size, levels))
 
 
-def _kind(expression: Expression) -> type:
+def _connective(expression: Expression) -> type:
     content = expression.content
     return content.kind if isinstance(content, _Joined) else type(content)
 
@@ -315,41 +313,41 @@ def _limited(expression: Expression) -> Expression:
         raise BindError(
             f"the condition nests &, | and ~ more than {MAX_NESTING:,} deep. Write it flatter: ANDs of ANDs, and ORs "
             "of ORs, are one level.",
-            column="",
+            column=None,
             nearest=(),
         )
     if expression.size > MAX_SIZE:
         raise BindError(
             f"the condition has grown to {expression.size:,} conditions, and the most is {MAX_SIZE:,}. Is it joined "
             "with itself in a loop? Many values of one column are one condition: col(...).isin(values).",
-            column="",
+            column=None,
             nearest=(),
         )
     return expression
 
 
-def _joined_parts(expression: Expression) -> list[Expression]:
+def _operands(expression: Expression) -> list[Expression]:
     """The conditions that a joined one is made of, what was joined alike made flat; none if it is put together."""
     if not isinstance(expression.content, _Joined):
         return []
-    kind, parts, todo = expression.content.kind, list[Expression](), [expression]
+    connective, operands, todo = expression.content.kind, list[Expression](), [expression]
     while todo:
-        one = todo.pop()
-        if isinstance(one.content, _Joined) and one.content.kind is kind:
-            todo += [one.content.right, one.content.left]
+        side = todo.pop()
+        if isinstance(side.content, _Joined) and side.content.kind is connective:
+            todo += [side.content.right, side.content.left]
         else:
-            parts.append(one)
-    return parts
+            operands.append(side)
+    return operands
 
 
-def _flat(expression: Expression, parts: list[Node]) -> Node:
-    """The node of an expression, by those of its parts."""
+def _flat(expression: Expression, nodes: list[Node]) -> Node:
+    """The node of an expression, by those of its operands."""
     content = expression.content
     if not isinstance(content, _Joined):
         return content
-    kind = content.kind
-    nested = (part.operands if isinstance(part, kind) else (part,) for part in parts)
-    return kind(tuple(chain.from_iterable(nested)))
+    connective = content.kind
+    nested = (node.operands if isinstance(node, connective) else (node,) for node in nodes)
+    return connective(tuple(chain.from_iterable(nested)))
 
 
 def _column(term: Term) -> Ref:
@@ -359,19 +357,12 @@ def _column(term: Term) -> Ref:
 
 
 def _split(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name; dots in backticks are part of a name, and `` is a backtick."""
-    parts: list[str] = []
-    place = 0
-    while True:
-        found = _PART.match(name, place)
-        if found is None or (found.end() < len(name) and name[found.end()] != "."):
-            raise BindError(
-                f"cannot read the column name {name!r}. Write it as a.b.c, with backticks around a part that has "
-                'dots or backticks, or give the parts one by one: col("a", "b").',
-                column=name,
-                nearest=(),
-            )
-        parts.append(found[1].replace("``", "`") if found[1] else found[2])
-        if found.end() == len(name):
-            return tuple(parts)
-        place = found.end() + 1
+    path = split_name(name)
+    if path is None:
+        raise BindError(
+            f"cannot read the column name {name!r}. Write it as a.b.c, with backticks around a part that has "
+            'dots or backticks, or give the parts one by one: col("a", "b").',
+            column=name,
+            nearest=(),
+        )
+    return path

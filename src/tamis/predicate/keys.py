@@ -14,16 +14,23 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types as pt
 
+from tamis.predicate.type_names import is_bytes, is_float, is_text
+from tamis.predicate.units import DAY_SECONDS, PER_SECOND
+
 __all__ = [
+    "INT32_MAX",
+    "INT32_MIN",
     "INT64_MAX",
     "INT64_MIN",
+    "INT_DIGITS",
+    "LONG_DECIMAL_DIGITS",
+    "MAX_DIGITS",
     "NAN_KEY",
     "Key",
     "KeySpan",
     "decimal_bytes",
     "float_key",
     "has_order",
-    "is_text",
     "key_span",
     "successor",
     "uses_bytes",
@@ -31,8 +38,14 @@ __all__ = [
 
 Key = int | bytes
 
+INT32_MIN: Final = -(1 << 31)
+INT32_MAX: Final = (1 << 31) - 1
 INT64_MIN: Final = -(1 << 63)
 INT64_MAX: Final = (1 << 63) - 1
+INT_DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+"""Of the decimal that Spark makes of an int."""
+MAX_DIGITS: Final = 38
+"""Of a decimal: as many as 128 bits hold."""
 LONG_DECIMAL_DIGITS: Final = 18
 """Decimals of up to this precision fit 64 bits unscaled; 10**18 < 2**63 < 10**19."""
 DECIMAL_BIAS: Final = 1 << 127
@@ -49,32 +62,23 @@ class KeySpan:
     greatest: Key | None
 
 
+_TIMES: Final = (pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"))
 _INT_SPANS: Final = {
     pa.bool_(): KeySpan(0, 1),
     pa.int8(): KeySpan(-(1 << 7), (1 << 7) - 1),
     pa.int16(): KeySpan(-(1 << 15), (1 << 15) - 1),
-    pa.int32(): KeySpan(-(1 << 31), (1 << 31) - 1),
+    pa.int32(): KeySpan(INT32_MIN, INT32_MAX),
     pa.int64(): KeySpan(INT64_MIN, INT64_MAX),
-    pa.date32(): KeySpan(-(1 << 31), (1 << 31) - 1),
-    pa.time32("s"): KeySpan(0, 86_400 - 1),
-    pa.time32("ms"): KeySpan(0, 86_400_000 - 1),
-    pa.time64("us"): KeySpan(0, 86_400_000_000 - 1),
-    pa.time64("ns"): KeySpan(0, 86_400_000_000_000 - 1),
+    pa.date32(): KeySpan(INT32_MIN, INT32_MAX),
+    **{type_: KeySpan(0, DAY_SECONDS * PER_SECOND[type_.unit] - 1) for type_ in _TIMES},
 }
-
-
-def is_text(type_: pa.DataType) -> bool:
-    """True for the string types."""
-    return bool(pt.is_string(type_) or pt.is_large_string(type_))
 
 
 def uses_bytes(type_: pa.DataType) -> bool:
     """True where keys are bytes, not ints."""
     return bool(
         is_text(type_)
-        or pt.is_binary(type_)
-        or pt.is_large_binary(type_)
-        or pt.is_fixed_size_binary(type_)
+        or is_bytes(type_)
         or type_ == pa.uuid()
         or (pt.is_decimal128(type_) and type_.precision > LONG_DECIMAL_DIGITS)
     )
@@ -86,8 +90,7 @@ def has_order(type_: pa.DataType) -> bool:
         uses_bytes(type_)
         or type_ in _INT_SPANS
         or pt.is_timestamp(type_)
-        or pt.is_float32(type_)
-        or pt.is_float64(type_)
+        or is_float(type_)
         or pt.is_decimal128(type_)
     )
 
@@ -104,7 +107,7 @@ def key_span(type_: pa.DataType) -> KeySpan:
         return KeySpan(b"\x00" * width, b"\xff" * width)
     if uses_bytes(type_):
         return KeySpan(b"", None)
-    if pt.is_float32(type_) or pt.is_float64(type_):
+    if is_float(type_):
         return KeySpan(float_key(float("-inf")), NAN_KEY)
     return _INT_SPANS.get(type_, KeySpan(INT64_MIN, INT64_MAX))
 

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
-from tamis.predicate.exact import decimal_literal, int_literal
+from tamis.predicate.compare.exact import decimal_literal, int_literal
 from tamis.predicate.nodes import Literal
+from tamis.predicate.type_names import is_text
 
 __all__ = ["MIN_COLUMN", "LiteralColumn", "column_of"]
 
@@ -39,16 +40,16 @@ class LiteralColumn(Sequence[Literal]):
         return len(self.values)
 
     @overload
-    def __getitem__(self, place: int) -> Literal: ...
+    def __getitem__(self, index: int) -> Literal: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Literal, ...]: ...
-    def __getitem__(self, place: int | slice) -> Literal | tuple[Literal, ...]:
-        if isinstance(place, slice):
-            start, stop, step = place.indices(len(self))
+    def __getitem__(self, index: slice) -> tuple[Literal, ...]: ...
+    def __getitem__(self, index: int | slice) -> Literal | tuple[Literal, ...]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
             if step == 1:
                 return tuple(self._literals(self.values.slice(start, max(stop - start, 0))))
-            return tuple(self)[place]
-        return next(self._literals(self.values.slice(range(len(self))[place], 1)))
+            return tuple(self)[index]
+        return next(self._literals(self.values.slice(range(len(self))[index], 1)))
 
     def __iter__(self) -> Iterator[Literal]:
         return self._literals(self.values)
@@ -80,13 +81,13 @@ class LiteralColumn(Sequence[Literal]):
 def _natural(value: int | str) -> Literal:
     """A number with the type that Spark gives it as it is written."""
     exact = Decimal(value) if isinstance(value, str) and "." in value else int(value)
-    found = None
+    literal = None
     if isinstance(exact, int):
-        found = int_literal(exact, pa.int32()) or int_literal(exact, pa.int64())
-    found = found or decimal_literal(Decimal(exact))
-    if found is None:
+        literal = int_literal(exact, pa.int32()) or int_literal(exact, pa.int64())
+    literal = literal or decimal_literal(Decimal(exact))
+    if literal is None:
         raise AssertionError(f"{value!r} has more digits than a decimal")
-    return found
+    return literal
 
 
 def column_of(values: object) -> LiteralColumn | list[object] | None:
@@ -100,8 +101,8 @@ def column_of(values: object) -> LiteralColumn | list[object] | None:
         return _of_arrow(values)
     if not isinstance(values, (list, tuple, range)) or len(values) < MIN_COLUMN:
         return None
-    kinds = {int} if isinstance(values, range) else set(map(type, values)) - {type(None)}
-    type_ = _PLAIN.get(next(iter(kinds))) if len(kinds) == 1 else None
+    types = {int} if isinstance(values, range) else set(map(type, values)) - {type(None)}
+    type_ = _PLAIN.get(next(iter(types))) if len(types) == 1 else None
     if type_ is None:
         return None
     try:
@@ -123,7 +124,7 @@ def _of_arrow(array: Any) -> LiteralColumn | list[object]:  # noqa: ANN401 - eit
             array = array.cast(pa.int64())
         elif pt.is_floating(array.type):
             array = array.cast(pa.float64())
-        elif pt.is_string(array.type) or pt.is_large_string(array.type):
+        elif is_text(array.type):
             array = array.cast(pa.large_string())
         elif pt.is_date(array.type):
             array = array.cast(pa.date32())

@@ -70,10 +70,10 @@ class Call:
     """A monotone function of a term: it maps an ordered column to an ordered result, and only NULL to NULL.
 
     date(x) and cast(x as date) are `date`; `year`; `date_trunc` and `trunc` carry the unit; `left` (a prefix of so
-    many characters) the length.
+    many characters) the length; `cast` the name of a numeric type.
     """
 
-    function: OneOf["date", "year", "date_trunc", "trunc", "left"]
+    function: OneOf["date", "year", "date_trunc", "trunc", "left", "cast"]
     term: Term
     argument: str | int | None = None
 
@@ -138,8 +138,8 @@ class _Compound:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        mine, theirs = _preorder(self), _preorder(other)  # type: ignore[arg-type] # compounds are nodes
-        return self is other or all(a == b for a, b in zip(mine, theirs, strict=False))
+        own, theirs = _preorder(self), _preorder(other)  # type: ignore[arg-type] # compounds are nodes
+        return self is other or all(a == b for a, b in zip(own, theirs, strict=False))
 
     def __hash__(self) -> int:
         return hash(tuple(_preorder(self)))  # type: ignore[arg-type] # compounds are nodes
@@ -148,20 +148,20 @@ class _Compound:
         written: list[str] = []
         todo: list[object] = [self]
         while todo:
-            part = todo.pop()
-            match part:
+            item = todo.pop()
+            match item:
                 case str():
-                    written.append(part)
+                    written.append(item)
                 case And(operands=operands) | Or(operands=operands):
                     listed = [piece for operand in operands for piece in (operand, ", ")]
                     end = ",))" if len(operands) == 1 else "))"
-                    todo += [end, *reversed(listed[:-1]), f"{type(part).__name__}(operands=("]
+                    todo += [end, *reversed(listed[:-1]), f"{type(item).__name__}(operands=("]
                 case Not(operand=operand):
                     todo += [")", operand, "Not(operand="]
                 case Truth(operand=operand, value=value):
                     todo += [f", value={value!r})", operand, "Truth(operand="]
                 case _:
-                    written.append(repr(part))
+                    written.append(repr(item))
         return "".join(written)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -247,11 +247,11 @@ def _preorder(root: Node) -> Iterator[object]:
         todo.extend(reversed(operands))
 
 
-def _rebuilt(parts: list[object]) -> Node:
+def _rebuilt(listed: list[object]) -> Node:
     """The condition that _preorder listed: from right to left, operands are there before their compound."""
     made: list[Node] = []
-    for part in reversed(parts):
-        match part:
+    for item in reversed(listed):
+        match item:
             case _Opening("and" | "or" as kind, count):
                 operands = tuple(made.pop() for _ in range(count))
                 made.append(And(operands) if kind == "and" else Or(operands))
@@ -260,5 +260,5 @@ def _rebuilt(parts: list[object]) -> Node:
             case _Opening("truth", value=value):
                 made.append(Truth(made.pop(), value))
             case _:
-                made.append(part)  # type: ignore[arg-type] # whatever is no opening is a node
+                made.append(item)  # type: ignore[arg-type] # whatever is no opening is a node
     return made[0]

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 import pyarrow as pa
+from pyarrow import types as pt
 
 from tamis.errors import BindError
+from tamis.predicate.names import dotted, nearest
 
 __all__ = ["Column", "ColumnId", "Schema"]
 
 ColumnId = int | str
 """A field id (Iceberg, Paimon) or a physical name (Delta): whatever survives a rename."""
 
-MAX_SUGGESTIONS = 3
 MAX_NAMES = 10
 """Most columns that an error lists where no name is near."""
 
@@ -30,16 +30,25 @@ class Column:
     id: ColumnId
     path: tuple[str, ...]
     type: pa.DataType
+    required: bool = False
+    """True if no row is NULL there: it is required, and so is every struct around it, and both have always been."""
+    inside_required: bool = False
+    """True if no struct around it is ever NULL: then only its own NULLs count."""
 
     @property
     def name(self) -> str:
         """The path as SQL writes it: `a.b`, with parts quoted where they must be."""
-        return ".".join(quote_name(part) for part in self.path)
+        return dotted(self.path)
 
     @property
     def nested(self) -> bool:
-        """True inside a struct: its rows are null also where the struct is null."""
+        """True inside a struct."""
         return len(self.path) > 1
+
+    @property
+    def null_with_struct(self) -> bool:
+        """True if its rows are NULL also where a struct around it is NULL."""
+        return self.nested and not self.inside_required
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +72,35 @@ class Schema:
 
     def find(self, path: tuple[str, ...], *, case_sensitive: bool = False) -> Column:
         """The column that path names; BindError with the nearest names if there is none, or more than one."""
-        found = self._by_folded.get(_folded(path), ())
+        columns = self._by_folded.get(_folded(path), ())
         if case_sensitive:
-            found = tuple(column for column in found if column.path == path)
-        if len(found) == 1:
-            return found[0]
-        written = ".".join(quote_name(part) for part in path)
-        if found:
-            names = tuple(column.name for column in found)
+            columns = tuple(column for column in columns if column.path == path)
+        if len(columns) == 1:
+            return columns[0]
+        written = dotted(path)
+        if columns:
+            names = tuple(column.name for column in columns)
             raise BindError(
                 f"column {written} is ambiguous: it may be any of {', '.join(names)}. "
                 "Write the name exactly and plan with case_sensitive=True.",
                 column=written,
                 nearest=names,
             )
-        nearest = self._nearest(path)
-        hint = f"Did you mean {', '.join(nearest)}?" if nearest else f"The table has {self._some_names()}."
-        raise BindError(f"no column {written} in the table. {hint}", column=written, nearest=nearest)
+        near = nearest(".".join(path), {".".join(column.path): column.name for column in self.columns})
+        hint = f"Did you mean {', '.join(near)}?" if near else f"The table has {self._some_names()}."
+        raise BindError(f"no column {written} in the table. {hint}", column=written, nearest=near)
 
-    def _nearest(self, path: tuple[str, ...]) -> tuple[str, ...]:
-        by_name = {".".join(_folded(column.path)): column.name for column in self.columns}
-        close = get_close_matches(".".join(_folded(path)), by_name, n=MAX_SUGGESTIONS, cutoff=0.5)
-        return tuple(by_name[name] for name in close)
+    def read(self, path: tuple[str, ...], *, case_sensitive: bool = False) -> tuple[Column, bool]:
+        """The column that path reads, and whether it is that column itself.
+
+        `m.k` may be a value of the map m, and `a.x` the fields x of an array's structs: no columns of their own.
+        BindError as find() has it.
+        """
+        for count in range(len(path) - 1, 0, -1):
+            inside = self._by_folded.get(_folded(path[:count]), ())
+            if any(pt.is_map(column.type) or pt.is_list(column.type) for column in inside):
+                return self.find(path[:count], case_sensitive=case_sensitive), False
+        return self.find(path, case_sensitive=case_sensitive), True
 
     def _some_names(self) -> str:
         names = [column.name for column in self.columns if not column.nested]
@@ -93,15 +109,4 @@ class Schema:
 
 
 def _folded(path: Iterable[str]) -> tuple[str, ...]:
-    return tuple(part.lower() for part in path)  # as Spark does: casefold would join more names
-
-
-def quote_name(part: str) -> str:
-    """The name as Spark SQL accepts it: in backticks unless it is a plain identifier.
-
-    >>> quote_name("ts"), quote_name("a b"), quote_name("a`b")
-    ('ts', '`a b`', '`a``b`')
-    """
-    if part.isascii() and part.isidentifier():
-        return part
-    return "`" + part.replace("`", "``") + "`"
+    return tuple(name.lower() for name in path)  # as Spark does: casefold would join more names

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear
-from tamis.predicate.render import MAX_TEXT, shortened
 from tamis.predicate.schema import ColumnId
+from tamis.predicate.sql.rendering import MAX_TEXT, shortened
 from tamis.predicate.values import ValueSet
 from tamis.predicate.walk import bottom_up
 
@@ -80,37 +80,42 @@ def trimmed(root: Bound) -> Bound:
 
 def _join(
     operands: Sequence[Bound],
-    kind: type[AllOf | AnyOf],
+    connective: type[AllOf | AnyOf],
     merge: _Merge,
     word: str,
     *,
     decisive: bool,
 ) -> Bound:
-    flat = [part for operand in operands for part in (operand.operands if isinstance(operand, kind) else (operand,))]
-    flat = list({id(part): part for part in flat}.values())  # what stands there twice says no more than once
-    parts = [constant(part) for part in _merge_columns(flat, merge, word)]
-    for part in parts:
-        if isinstance(part, Known) and part.value is decisive:
-            return part
-    rest = tuple(part for part in parts if not isinstance(part, Known))
-    if len(rest) == 1:
-        return rest[0]
-    if rest:
-        return kind(rest, _joined([_grouped(part) for part in rest], word))
-    return parts[0] if parts else Known(not decisive)
+    flat = [
+        condition
+        for operand in operands
+        for condition in (operand.operands if isinstance(operand, connective) else (operand,))
+    ]
+    # What stands there twice says no more than once.
+    flat = list({id(condition): condition for condition in flat}.values())
+    conditions = [constant(condition) for condition in _merge_columns(flat, merge, word)]
+    for condition in conditions:
+        if isinstance(condition, Known) and condition.value is decisive:
+            return condition
+    undecided = tuple(condition for condition in conditions if not isinstance(condition, Known))
+    if len(undecided) == 1:
+        return undecided[0]
+    if undecided:
+        return connective(undecided, _joined([_grouped(condition) for condition in undecided], word))
+    return conditions[0] if conditions else Known(not decisive)
 
 
-def _merge_columns(parts: list[Bound], merge: _Merge, word: str) -> list[Bound]:
+def _merge_columns(conditions: list[Bound], merge: _Merge, word: str) -> list[Bound]:
     """Leaves of one column as one leaf, at the place of the first."""
     by_column: dict[ColumnId, list[Leaf]] = {}
-    for part in parts:
-        if isinstance(part, Leaf):
-            by_column.setdefault(part.column.id, []).append(part)
+    for condition in conditions:
+        if isinstance(condition, Leaf):
+            by_column.setdefault(condition.column.id, []).append(condition)
     merged: list[Bound] = []
-    for part in parts:
-        if not isinstance(part, Leaf):
-            merged.append(part)
-        elif leaves := by_column.pop(part.column.id, None):
+    for condition in conditions:
+        if not isinstance(condition, Leaf):
+            merged.append(condition)
+        elif leaves := by_column.pop(condition.column.id, None):
             merged.append(_merged(leaves, merge, word))
     return merged
 
@@ -125,18 +130,18 @@ def _merged(leaves: list[Leaf], merge: _Merge, word: str) -> Leaf:
     return Leaf(leaves[0].column, outer, outer if outer == inner else inner, text)
 
 
-def constant(part: Bound) -> Bound:
+def constant(condition: Bound) -> Bound:
     """A leaf that accepts nothing, or surely everything, is a constant."""
-    if isinstance(part, Leaf):
-        if part.outer.is_empty:
-            return Known(value=False, text=part.text)
-        if part.inner.is_everything:
-            return Known(value=True, text=part.text)
-    return part
+    if isinstance(condition, Leaf):
+        if condition.outer.is_empty:
+            return Known(value=False, text=condition.text)
+        if condition.inner.is_everything:
+            return Known(value=True, text=condition.text)
+    return condition
 
 
-def _grouped(part: Bound) -> str:
-    return f"({part.text})" if isinstance(part, (AllOf, AnyOf)) else part.text
+def _grouped(condition: Bound) -> str:
+    return f"({condition.text})" if isinstance(condition, (AllOf, AnyOf)) else condition.text
 
 
 def _joined(texts: Sequence[str], word: str) -> str:

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy import typing as npt
 
-from tamis.predicate.keys import Key, KeySpan, successor
+from tamis.predicate.arrays import Int64s, Mask
+from tamis.predicate.keys import INT64_MAX, Key, KeySpan, successor
 
 __all__ = ["Cuts", "ValueSet"]
 
 Cuts = npt.NDArray[Any]
 """Keys, strictly ascending: int64, or objects of type bytes."""
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ class ValueSet:
         if points.dtype == object:
             return cls.of_intervals(points, np.array([successor(key) for key in points], object))
         ends = points + 1
-        if points[-1] == np.iinfo(np.int64).max:
+        if points[-1] == INT64_MAX:
             ends = ends[:-1]  # nothing lies above the greatest key, so that the last run never ends
         return cls.of_intervals(points, ends)
 
@@ -106,7 +106,7 @@ class ValueSet:
         """Every row is accepted, also NULL."""
         return self.nulls and self.inside_first and not len(self.cuts)
 
-    def inside(self, ranks: npt.NDArray[np.int64]) -> Mask:
+    def inside(self, ranks: Int64s) -> Mask:
         """Whether the run after so many cuts is inside."""
         return np.asarray((ranks & 1).astype(np.bool_) ^ self.inside_first)
 
@@ -210,14 +210,19 @@ def _swept(sets: Sequence[ValueSet], least: int) -> ValueSet:
     """What is a member of at least so many of the sets, in one pass over all their cuts.
 
     From left to right, every cut of a set adds one to the number of sets that the values are in, or takes one off.
+    Of [0, 5) and [3, 8):
+
+        cuts            0    3    5    8
+        steps          +1   +1   -1   -1
+        in so many      1    2    1    0      at least 1 (union): [0, 8); at least 2 (intersection): [3, 5)
     """
-    nulls = sum(one.nulls for one in sets) >= least
-    within = sum(one.inside_first for one in sets)
-    cut = [one for one in sets if len(one.cuts)]
+    nulls = sum(set_.nulls for set_ in sets) >= least
+    within = sum(set_.inside_first for set_ in sets)
+    cut = [set_ for set_ in sets if len(set_.cuts)]
     if not cut:
         return ValueSet(np.empty(0, np.int64), within >= least, nulls)
-    cuts = np.concatenate([one.cuts for one in cut])
-    steps = np.concatenate([_steps(one) for one in cut])
+    cuts = np.concatenate([set_.cuts for set_ in cut])
+    steps = np.concatenate([_steps(set_) for set_ in cut])
     order = np.argsort(cuts, kind="stable")
     cuts = cuts[order]
     last = np.append(np.asarray(cuts[1:] != cuts[:-1], np.bool_), True)
@@ -226,10 +231,10 @@ def _swept(sets: Sequence[ValueSet], least: int) -> ValueSet:
     return ValueSet(cuts[last][changes], within >= least, nulls)
 
 
-def _steps(one: ValueSet) -> npt.NDArray[np.int64]:
+def _steps(set_: ValueSet) -> Int64s:
     """Of each cut, 1 if the values after it are inside, -1 if they are outside."""
-    steps = np.ones(len(one.cuts), np.int64)
-    steps[0 if one.inside_first else 1 :: 2] = -1
+    steps = np.ones(len(set_.cuts), np.int64)
+    steps[0 if set_.inside_first else 1 :: 2] = -1
     return steps
 
 

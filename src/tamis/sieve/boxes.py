@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.bound import AllOf, Leaf
 from tamis.predicate.keys import NAN_KEY
 from tamis.predicate.schema import Column
 from tamis.predicate.values import Cuts, ValueSet
 from tamis.sieve.domain import Domain, Facts
-from tamis.sieve.order import Mask
 from tamis.sieve.placing import placed
 
 __all__ = ["Boxes", "is_box"]
@@ -33,24 +32,22 @@ CHUNK: Final = 1 << 19
 FIRST_ROUND: Final = 32
 """Branches of which a file's first are tried; each round tries eight times as many. Most wide files match early."""
 
-Int64s = npt.NDArray[np.int64]
-
 
 def is_box(node: object) -> bool:
     """Whether the condition is a conjunction of sets of different columns."""
     return (
         isinstance(node, AllOf)
-        and all(isinstance(part, Leaf) for part in node.operands)
+        and all(isinstance(operand, Leaf) for operand in node.operands)
         and len(node.columns) == len(node.operands)
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sets:
-    """Sets of values, a number each, by the places of their cuts in a row of all cuts."""
+    """Sets of values, a number each, by the ranks of their cuts in a row of all cuts."""
 
     marks: Int64s
-    """Of each cut, its set and its place, as one number: in order."""
+    """Of each cut, its set and its rank, as one number: in order."""
     start: Int64s
     inside_first: Mask
     nulls: Mask
@@ -59,17 +56,19 @@ class _Sets:
 
     @classmethod
     def of(cls, sets: Sequence[ValueSet], cuts: Cuts, column: Column) -> _Sets:
-        sizes = np.array([len(one.cuts) for one in sets], np.int64)
-        every = np.concatenate([one.cuts for one in sets if len(one.cuts)]) if sizes.any() else np.empty(0, np.int64)
-        places = np.searchsorted(cuts, every) if len(every) else np.empty(0, np.int64)
+        sizes = np.array([len(set_.cuts) for set_ in sets], np.int64)
+        every = (
+            np.concatenate([set_.cuts for set_ in sets if len(set_.cuts)]) if sizes.any() else np.empty(0, np.int64)
+        )
+        ranks = np.searchsorted(cuts, every) if len(every) else np.empty(0, np.int64)
         width = len(cuts) + 1
         floating = bool(pt.is_floating(column.type))
         return cls(
-            np.repeat(np.arange(len(sets)), sizes) * width + places,
+            np.repeat(np.arange(len(sets)), sizes) * width + ranks,
             np.concatenate([[0], np.cumsum(sizes)]),
-            np.array([one.inside_first for one in sets], np.bool_),
-            np.array([one.nulls for one in sets], np.bool_),
-            np.array([floating and one.holds(NAN_KEY) for one in sets], np.bool_),
+            np.array([set_.inside_first for set_ in sets], np.bool_),
+            np.array([set_.nulls for set_ in sets], np.bool_),
+            np.array([floating and set_.holds(NAN_KEY) for set_ in sets], np.bool_),
             width,
         )
 
@@ -84,17 +83,17 @@ class _Sets:
         last[ends] = marks[self.start[1:][ends] - 1]
         return first, last
 
-    def may_hold(self, which: Int64s, file: _Placed, rows: Int64s) -> Mask:
+    def may_hold(self, numbers: Int64s, file: _Placed, rows: Int64s) -> Mask:
         """Whether a value of the file may be in the set, pair by pair."""
         low, high = (
-            np.searchsorted(self.marks, which * self.width + ranks[rows]) - self.start[which]
+            np.searchsorted(self.marks, numbers * self.width + ranks[rows]) - self.start[numbers]
             for ranks in (file.low, file.high)
         )
-        inside = (low & 1).astype(np.bool_) ^ self.inside_first[which]
+        inside = (low & 1).astype(np.bool_) ^ self.inside_first[numbers]
         within = (low < high) | ((low == high) & inside)
         may = file.may_value[rows] & within
-        may |= self.nulls[which] & file.may_null[rows]
-        return np.asarray(may | (self.nan[which] & file.may_nan[rows]))
+        may |= self.nulls[numbers] & file.may_null[rows]
+        return np.asarray(may | (self.nan[numbers] & file.may_nan[rows]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,12 +121,12 @@ class _Axis:
     def of(cls, column: Column, branches: Sequence[AllOf]) -> _Axis:
         leaves: list[Leaf] = []
         of_branch = np.full(len(branches), -1, np.int64)
-        for place, branch in enumerate(branches):
-            for part in branch.operands:
-                if isinstance(part, Leaf) and part.column.id == column.id:
-                    of_branch[place] = len(leaves)
-                    leaves.append(part)
-        every = [one.cuts for leaf in leaves for one in (leaf.outer, leaf.inner) if len(one.cuts)]
+        for index, branch in enumerate(branches):
+            for leaf in branch.operands:
+                if isinstance(leaf, Leaf) and leaf.column.id == column.id:
+                    of_branch[index] = len(leaves)
+                    leaves.append(leaf)
+        every = [values.cuts for leaf in leaves for values in (leaf.outer, leaf.inner) if len(values.cuts)]
         cuts = np.unique(np.concatenate(every)) if every else np.empty(0, np.int64)
         outer = _Sets.of([leaf.outer for leaf in leaves], cuts, column)
         outside = _Sets.of([leaf.inner.complement() for leaf in leaves], cuts, column)
@@ -136,11 +135,11 @@ class _Axis:
     def reach(self) -> tuple[Int64s, Int64s]:
         """From which to which rank each branch reaches."""
         first, last = (
-            np.append(part, whole) for part, whole in zip(self.outer.reach(), (0, len(self.cuts)), strict=True)
+            np.append(ends, default) for ends, default in zip(self.outer.reach(), (0, len(self.cuts)), strict=True)
         )
         return first[self.of_branch], last[self.of_branch]
 
-    def place(self, domain: Domain) -> _Placed:
+    def placed(self, domain: Domain) -> _Placed:
         low, high = placed(self.cuts, self.column, domain)
         return _Placed(low, high, domain.may_value, domain.may_null, domain.may_nan)
 
@@ -175,7 +174,7 @@ class Boxes:
     @classmethod
     def of(cls, branches: Sequence[AllOf]) -> Boxes:
         """Each branch as is_box has it."""
-        columns = {part.id: part for branch in branches for part in branch.columns}
+        columns = {column.id: column for branch in branches for column in branch.columns}
         axes = tuple(_Axis.of(column, branches) for column in columns.values())
         reaches = [axis.reach() for axis in axes]
         shares = np.stack(
@@ -190,13 +189,13 @@ class Boxes:
                 groups.append(_Group(number, chosen, first[chosen], np.maximum.accumulate(last[chosen])))
         return cls(tuple(branches), axes, tuple(groups))
 
-    def judge(self, facts: Facts, one: Callable[[AllOf, Facts], tuple[Mask, Mask]]) -> tuple[Mask, Mask]:
-        """Whether each file may match, and whether it surely does; one judges a single branch where hashes count."""
+    def judge(self, facts: Facts, judge_branch: Callable[[AllOf, Facts], tuple[Mask, Mask]]) -> tuple[Mask, Mask]:
+        """Whether each file may match, and whether it surely does; judge_branch is asked where hashes count."""
         possible, certain = np.zeros(facts.count, np.bool_), np.zeros(facts.count, np.bool_)
         if any(facts.of(axis.column).buckets for axis in self.axes):
             pairs = list(self._pairs(facts, possible, certain, early=False))
             possible[:] = certain[:] = False
-            self._one_by_one(facts, pairs, possible, certain, one)
+            self._one_by_one(facts, pairs, possible, certain, judge_branch)
         else:
             for _ in self._pairs(facts, possible, certain, early=True):
                 pass
@@ -204,15 +203,15 @@ class Boxes:
 
     def _pairs(self, facts: Facts, possible: Mask, certain: Mask, *, early: bool) -> Iterator[tuple[Int64s, Int64s]]:
         """Compare files with the branches that reach them; gives the pairs that may match."""
-        files = [axis.place(facts.of(axis.column)) for axis in self.axes]
+        files = [axis.placed(facts.of(axis.column)) for axis in self.axes]
         for group in self.groups:
             begin, end, whole = group.runs(files[group.axis])
             rows, size = np.arange(facts.count), FIRST_ROUND
             while len(rows := rows[begin[rows] < end[rows]]):
                 count = np.minimum(end[rows] - begin[rows], size)
-                for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(np.cumsum(count) // CHUNK)) + 1):
-                    file = np.repeat(rows[part], count[part])
-                    step = np.arange(len(file)) - np.repeat(np.cumsum(count[part]) - count[part], count[part])
+                for chunk in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(np.cumsum(count) // CHUNK)) + 1):
+                    file = np.repeat(rows[chunk], count[chunk])
+                    step = np.arange(len(file)) - np.repeat(np.cumsum(count[chunk]) - count[chunk], count[chunk])
                     branch = group.branches[begin[file] + step]
                     file, branch = self._compare(files, file, branch, certain)
                     possible[file] = True
@@ -225,12 +224,12 @@ class Boxes:
     def _compare(self, files: list[_Placed], file: Int64s, branch: Int64s, certain: Mask) -> tuple[Int64s, Int64s]:
         """The pairs that may match, an axis at a time; files that match as a whole are marked as certain."""
         sure = np.ones(len(file), np.bool_)
-        for axis, place in zip(self.axes, files, strict=True):
-            which = axis.of_branch[branch]
-            asked = np.flatnonzero(which >= 0)
-            sure[asked] &= ~axis.outside.may_hold(which[asked], place, file[asked])
+        for axis, placed_files in zip(self.axes, files, strict=True):
+            numbers = axis.of_branch[branch]
+            constrained = np.flatnonzero(numbers >= 0)
+            sure[constrained] &= ~axis.outside.may_hold(numbers[constrained], placed_files, file[constrained])
             keep = np.ones(len(file), np.bool_)
-            keep[asked] = axis.outer.may_hold(which[asked], place, file[asked])
+            keep[constrained] = axis.outer.may_hold(numbers[constrained], placed_files, file[constrained])
             file, branch, sure = file[keep], branch[keep], sure[keep]
         certain[file[sure]] = True
         return file, branch
@@ -241,7 +240,7 @@ class Boxes:
         pairs: list[tuple[Int64s, Int64s]],
         possible: Mask,
         certain: Mask,
-        one: Callable[[AllOf, Facts], tuple[Mask, Mask]],
+        judge_branch: Callable[[AllOf, Facts], tuple[Mask, Mask]],
     ) -> None:
         """Hashes are asked branch by branch, for the files that a branch is left with."""
         file, branch = (np.concatenate([pair[side] for pair in pairs] or [np.empty(0, np.int64)]) for side in (0, 1))
@@ -249,7 +248,7 @@ class Boxes:
         numbers, starts = np.unique(branch[order], return_index=True)
         for number, rows in zip(numbers.tolist(), np.split(file[order], starts[1:]), strict=False):
             node = self.branches[number]
-            known = {part.id: facts.domains[part.id] for part in node.columns if part.id in facts.domains}
-            may, surely = one(node, Facts(facts.count, known).take(rows))
+            domains = {column.id: facts.domains[column.id] for column in node.columns if column.id in facts.domains}
+            may, surely = judge_branch(node, Facts(facts.count, domains).take(rows))
             possible[rows] |= may
             certain[rows] |= surely

@@ -1,7 +1,8 @@
-"""Which hash buckets can hold a row that matches: the bucket key's values that a predicate leaves, hashed.
+"""Which keys of several columns a predicate leaves, tested against files as a join's tuples are.
 
-Law: a bucket is dropped only if every combination of bucket-key values that a matching row can have hashes into
-another one. A predicate is read as OR branches; in each, every bucket-key column has a set of values:
+Law: a file is dropped only if every combination of bucket-key values that a matching row can have hashes into
+another bucket, or lies outside what the file holds. A predicate is read as OR branches; in each, every bucket-key
+column has a set of values:
 
     id = 5 AND id IN (5, 6)               one branch     id in {5}
     (a = 1 AND b = 2) OR (a = 3 AND b = 4)  two branches   a in {1}, b in {2}  and  a in {3}, b in {4}
@@ -9,33 +10,32 @@ another one. A predicate is read as OR branches; in each, every bucket-key colum
     id = 1 OR x = 7                       two branches   id in {1}  and  id anything, guarded by x = 7
 
 What a branch asks of other columns guards it: where facts disprove the guard, the branch's buckets need not be read.
-So `(day = 1 AND id = 5) OR (day = 2 AND id = 6)` reads one bucket of each day.
+So `(day = 1 AND id = 5) OR (day = 2 AND id = 6)` reads one bucket of each day. Buckets of a single column are part
+of its domain, and the judge asks for them leaf by leaf; this is for keys of several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy import typing as npt
-from pyarrow import types as pt
 
+from tamis.predicate.arrays import Mask
 from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Leaf, Unclear, columns_of
-from tamis.predicate.keys import Key, key_span
+from tamis.predicate.keys import Key, key_span, uses_bytes
 from tamis.predicate.schema import Column
 from tamis.predicate.values import ValueSet
 from tamis.sieve.domain import Facts
-from tamis.sieve.inverse import is_value, to_values
-from tamis.sieve.judge import judge
-from tamis.sieve.order import Mask
+from tamis.sieve.hashing import key_array
+from tamis.sieve.join.tuples import Axis, KeyTuples, dense
+from tamis.sieve.judge import Same, judge
+from tamis.sieve.key_values import is_value
 
-__all__ = ["MAX_VALUES", "BucketSelector", "HashFunction"]
+__all__ = ["MAX_VALUES", "BucketSelector", "limits", "selector_of"]
 
 MAX_VALUES: Final = 1000
 """Most key combinations to hash for one branch. Beyond it nearly every bucket is hit: keep them all."""
@@ -44,20 +44,7 @@ MAX_BRANCHES: Final = 1000
 MAX_GUARDS: Final = 32
 """Most different guards to judge, each over all files. Beyond it the branches are taken as unguarded."""
 
-Buckets = npt.NDArray[np.int64]
 Combination = tuple[Key | None, ...]
-
-
-class HashFunction(Protocol):
-    """How a format's writer finds a row's bucket."""
-
-    def __call__(self, keys: pa.Table, total_buckets: int, /) -> npt.NDArray[np.integer] | None:
-        """The bucket, from 0 to total_buckets - 1, of each row of bucket-key values.
-
-        The table has the bucket-key columns in their order and types; NULL is null. None, or a ValueError that
-        says why, if a value, a NULL or a type cannot be hashed as the writer did: then all buckets are kept.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +61,20 @@ class _Group:
 
     guards: tuple[Bound, ...]
     combinations: frozenset[Combination]
+    tuples: KeyTuples | None = None
+    """The combinations as keys to test files with; None if there are none, or too many."""
     open_because: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BucketSelector:
-    """Which buckets a predicate can need, for any total number of buckets. Each total is hashed once."""
+    """Which keys a predicate can need, to be met with any buckets: each hash and total is asked once."""
 
     predicate: BoundPredicate
     columns: tuple[Column, ...]
     """The bucket key, in the order in which the writer hashes it."""
-    hash_function: HashFunction
     max_values: int = MAX_VALUES
     _groups: tuple[_Group, ...] = field(init=False, repr=False)
-    _hashed: dict[int, tuple[Buckets | None, ...]] = field(init=False, repr=False, default_factory=dict)
-    _failures: dict[int, str] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         branches = _Reader(self.columns).branches(self.predicate.root) if self.columns else [_Branch(())]
@@ -105,56 +91,55 @@ class BucketSelector:
     def reason(self) -> str | None:
         """Why no bucket, or not every one that might, can be left out; None if nothing stands in the way."""
         found = [group.open_because for group in self._groups if group.open_because]
-        return found[0] if found else next(iter(self._failures.values()), None)
+        return found[0] if found else next((why for why in self.faults), None)
 
     @property
-    def chosen(self) -> dict[int, tuple[int, ...] | None]:
-        """For each total number of buckets asked for so far: the buckets that can match; None if all can."""
-        return {total: _together(hashed) for total, hashed in sorted(self._hashed.items())}
+    def faults(self) -> tuple[str, ...]:
+        """Why combinations could not be hashed into buckets that files were asked for by."""
+        found = [why for group in self._groups if group.tuples is not None for why in group.tuples.faults]
+        return tuple(dict.fromkeys(found))
 
-    def select(self, buckets: pa.Array, total_buckets: pa.Array, facts: Facts | None = None) -> Mask:
-        """For each file, False only if no row of its bucket can match.
+    def possible(self, facts: Facts) -> Mask:
+        """For each file, False only if no row that it can hold matches.
 
-        True where the bucket or the total is null, not positive or out of range, and where the hash cannot tell.
-        With facts (of the same files: their partitions, usually) branches count only where their guards may hold.
+        True where its bucket is not known, and where the hash cannot tell. A combination counts only if it hashes
+        into the file's buckets and lies in all else that is known of the file, and its branch's guards may hold.
         """
-        if not self._groups:
-            return np.zeros(len(buckets), np.bool_)
-        if all(group.open_because and not (facts and group.guards) for group in self._groups):
-            return np.ones(len(buckets), np.bool_)
-        bucket, total = _integers(buckets), _integers(total_buckets)
-        keep = (total <= 0) | (bucket < 0) | (bucket >= total)
-        guarded = [_guard(group.guards, facts) for group in self._groups]
-        for count in np.unique(total[~keep]).tolist():
-            rows = np.flatnonzero(~keep & (total == count))
-            for hashed, guard in zip(self._buckets_of(count), guarded, strict=True):
-                hit = np.True_ if hashed is None else np.isin(bucket[rows], hashed)
-                keep[rows] |= hit if guard is None else hit & guard[rows]
-        return np.asarray(keep)
+        keep = np.zeros(facts.count, np.bool_)
+        for group in self._groups:
+            rows = np.flatnonzero(~keep)
+            left = facts if len(rows) == facts.count else facts.take(rows)
+            may = _guard(group.guards, left)
+            if group.tuples is not None:
+                may &= group.tuples.possible(left)[0]
+            elif not group.open_because:
+                may[:] = False
+            keep[rows] = may
+        return keep
 
-    def _buckets_of(self, total: int) -> tuple[Buckets | None, ...]:
-        if total not in self._hashed:
-            self._hashed[total] = tuple(self._hash(group, total) for group in self._groups)
-        return self._hashed[total]
 
-    def _hash(self, group: _Group, total: int) -> Buckets | None:
-        if group.open_because:
-            return None
-        if not group.combinations:
-            return np.empty(0, np.int64)
-        try:
-            hashed = self.hash_function(_as_table(group.combinations, self.columns), total)
-        except (ValueError, OverflowError, pa.ArrowException) as error:
-            self._failures[total] = f"the bucket hash cannot take a value: {error}"
-            return None
-        if hashed is None:
-            self._failures[total] = "the bucket hash cannot take these values"
-            return None
-        found = np.unique(hashed).astype(np.int64)
-        if not len(found) or found[0] < 0 or found[-1] >= total:
-            self._failures[total] = f"the bucket hash gave a bucket outside 0 to {total - 1}"
-            return None
-        return found
+def selector_of(predicate: BoundPredicate, columns: tuple[Column, ...]) -> BucketSelector:
+    """The selector of a predicate over a bucket key; it meets many batches, one after the other."""
+    return _kept_selector(Same(predicate), columns)
+
+
+def limits(
+    predicate: BoundPredicate, columns: tuple[Column, ...], places: Sequence[int]
+) -> Iterator[list[list[Key | None]] | None]:
+    """For each way to match, the values that it leaves of the columns at these places; None if they cannot be listed.
+
+    A row that matches has, in one of the ways, a value of each list. What else a way asks is not looked at.
+    """
+    for branch in _Reader(columns).branches(predicate.root):
+        listed = [_listed(branch.keys[place], columns[place], MAX_VALUES) for place in places]
+        lists = [values for values in listed if values is not None]
+        size = reduce(lambda total, values: total * len(values), lists, 1)
+        yield lists if len(lists) == len(places) and size <= MAX_VALUES else None
+
+
+@lru_cache(maxsize=8)
+def _kept_selector(same: Same, columns: tuple[Column, ...]) -> BucketSelector:
+    return BucketSelector(same.same, columns)
 
 
 class _Reader:
@@ -216,12 +201,8 @@ def _merged(branches: list[_Branch], width: int) -> list[_Branch]:
 
 
 def _joined(branches: list[_Branch], place: int) -> _Branch:
-    sets = [branch.keys[place] for branch in branches]
-    while len(sets) > 1:  # in pairs, so that a thousand ORed values take ten rounds over them
-        rest = sets[len(sets) // 2 * 2 :]
-        sets = [one.union(other) for one, other in zip(sets[0::2], sets[1::2], strict=False)] + rest
-    keys = branches[0].keys
-    return _Branch((*keys[:place], sets[0], *keys[place + 1 :]), branches[0].guards)
+    keys, either = branches[0].keys, ValueSet.union_of([branch.keys[place] for branch in branches])
+    return _Branch((*keys[:place], either, *keys[place + 1 :]), branches[0].guards)
 
 
 def _grouped(branches: list[_Branch], columns: tuple[Column, ...], limit: int) -> tuple[_Group, ...]:
@@ -235,7 +216,7 @@ def _grouped(branches: list[_Branch], columns: tuple[Column, ...], limit: int) -
 
 def _group(guards: tuple[Bound, ...], branches: list[_Branch], columns: tuple[Column, ...], limit: int) -> _Group:
     if not columns:
-        return _Group(guards, frozenset(), "the table has no bucket key")
+        return _open(guards, "the table has no bucket key")
     found: set[Combination] = set()
     too_many = f"more than {limit:,} combinations of bucket-key values match"
     for branch in branches:
@@ -243,14 +224,18 @@ def _group(guards: tuple[Bound, ...], branches: list[_Branch], columns: tuple[Co
         for column, values in zip(columns, branch.keys, strict=True):
             listed = _listed(values, column, limit)
             if listed is None:
-                return _Group(guards, frozenset(), f"{column.name} is not limited to at most {limit:,} values")
+                return _open(guards, f"{column.name} is not limited to at most {limit:,} values")
             lists.append(listed)
         if reduce(lambda size, values: size * len(values), lists, 1) > limit:
-            return _Group(guards, frozenset(), too_many)
+            return _open(guards, too_many)
         found.update(product(*lists))
         if len(found) > limit:
-            return _Group(guards, frozenset(), too_many)
-    return _Group(guards, frozenset(found))
+            return _open(guards, too_many)
+    return _Group(guards, frozenset(found), _as_tuples(found, columns) if found else None)
+
+
+def _open(guards: tuple[Bound, ...], why: str) -> _Group:
+    return _Group(guards, frozenset(), open_because=why)
 
 
 def _listed(values: ValueSet, column: Column, limit: int) -> list[Key | None] | None:
@@ -261,39 +246,22 @@ def _listed(values: ValueSet, column: Column, limit: int) -> list[Key | None] | 
     return [*listed, None] if values.nulls else listed
 
 
-def _as_table(combinations: frozenset[Combination], columns: tuple[Column, ...]) -> pa.Table:
-    """The combinations as rows, in a fixed order; a key that stands for two bit patterns becomes two rows."""
+def _as_tuples(combinations: set[Combination], columns: tuple[Column, ...]) -> KeyTuples:
+    """The combinations as a join's keys would be, in a fixed order."""
     ordered = sorted(combinations, key=lambda row: tuple((key is not None, key) for key in row))
-    lists = zip(*ordered, strict=True)
-    arrays = [to_values(keys, column.type) for keys, column in zip(lists, columns, strict=True)]
-    table = pa.Table.from_arrays(arrays, [column.name for column in columns])
-    for place, column in enumerate(columns):
-        if not pt.is_floating(column.type):
-            continue
-        values = table.column(place)
-        if pc.any(pc.is_nan(values)).as_py():
-            raise ValueError(f"{column.name} may be NaN, which writers store as different bits")
-        # -0.0 equals 0.0, but its bits, and so its bucket, differ.
-        zeros = table.filter(pc.equal(values, pa.scalar(0.0, column.type)))
-        negative = pa.array([-0.0] * len(zeros), column.type)
-        table = pa.concat_tables([table, zeros.set_column(place, column.name, negative)])
-    return table.combine_chunks()
+    axes, codes = [], []
+    for column, keys in zip(columns, zip(*ordered, strict=True), strict=True):
+        filled = np.empty(len(keys), object)
+        filled[:] = [(b"" if uses_bytes(column.type) else 0) if key is None else key for key in keys]
+        code, distinct = dense(key_array(filled, column.type, np.array([key is not None for key in keys])))
+        axes.append(Axis.of(column, distinct))
+        codes.append(code)
+    return KeyTuples(tuple(axes), tuple(codes))
 
 
-def _integers(array: pa.Array | pa.ChunkedArray) -> Buckets:
-    """Numbers, with -1 for null."""
-    return np.asarray(array.fill_null(-1), np.int64)
-
-
-def _guard(guards: tuple[Bound, ...], facts: Facts | None) -> Mask | None:
-    """Where every guard may hold; None for everywhere."""
-    if facts is None or not guards:
-        return None
-    return reduce(np.logical_and, (judge(guard, facts).possible for guard in guards))
-
-
-def _together(hashed: tuple[Buckets | None, ...]) -> tuple[int, ...] | None:
-    listed = [part for part in hashed if part is not None]
-    if len(listed) < len(hashed):
-        return None
-    return tuple(sorted({bucket for part in listed for bucket in part.tolist()}))
+def _guard(guards: tuple[Bound, ...], facts: Facts) -> Mask:
+    """Where every guard may hold."""
+    may = np.ones(facts.count, np.bool_)
+    for guard in guards:
+        may &= judge(guard, facts).possible
+    return may

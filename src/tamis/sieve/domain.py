@@ -15,19 +15,23 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.predicate.arrays import SIGN_BIT, Int64s, Mask, UInt64s
 from tamis.predicate.keys import NAN_KEY, has_order
 from tamis.predicate.schema import Column, ColumnId
-from tamis.sieve.order import KeyArray, Mask, encode, from_words, mask_of, windows
+from tamis.sieve.hashing import BucketHash, variants
+from tamis.sieve.order import KeyArray, encode, from_words, mask_of, windows
 
 __all__ = [
     "BucketRange",
     "ColumnStats",
     "Domain",
     "Facts",
+    "KeyBuckets",
     "Range",
     "not_empty",
     "stats_domain",
     "trusted_domain",
+    "uuid_bounds",
 ]
 
 _EXACT: Final = 1 << 53
@@ -61,11 +65,16 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class BucketRange:
-    """Ordinary values hash, as bucket[count] does, to a bucket in [lower, upper]; to any where not valid."""
+    """Keys hash to a bucket in [lower, upper], of count buckets in all; to any where not valid.
 
+    Of one column's domain these are the ordinary values; whether NULL and NaN may occur, the domain says apart.
+    """
+
+    hash: BucketHash
+    """The hash that the writer used."""
     count: int
-    lower: npt.NDArray[np.int64]
-    upper: npt.NDArray[np.int64]
+    lower: Int64s
+    upper: Int64s
     valid: Mask
 
     def keep(self, mask: Mask) -> BucketRange:
@@ -74,7 +83,30 @@ class BucketRange:
 
     def take(self, rows: npt.NDArray[Any]) -> BucketRange:
         """The bucket ranges of these files, in this order."""
-        return BucketRange(self.count, self.lower[rows], self.upper[rows], self.valid[rows])
+        return BucketRange(self.hash, self.count, self.lower[rows], self.upper[rows], self.valid[rows])
+
+    def variants(self) -> tuple[BucketRange, ...]:
+        """The same buckets by each hash that may have placed a key in them: a key is there by one of these."""
+        hashes = variants(self.hash)
+        return (self,) if len(hashes) == 1 else tuple(replace(self, hash=each) for each in hashes)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBuckets:
+    """Whole keys of several columns, NULLs in them included, hash into these buckets."""
+
+    columns: tuple[Column, ...]
+    """The bucket key, in the order and with the types with which the writer hashed it."""
+    range: BucketRange
+
+    @property
+    def ids(self) -> tuple[ColumnId, ...]:
+        """The columns by their ids."""
+        return tuple(column.id for column in self.columns)
+
+    def take(self, rows: npt.NDArray[Any]) -> KeyBuckets:
+        """The buckets of these files, in this order."""
+        return KeyBuckets(self.columns, self.range.take(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +182,12 @@ class ColumnStats:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a batch of files: a domain for each column that anything is known of."""
+    """What is known of a batch of files: a domain for each column that anything is known of, and of whole keys."""
 
     count: int
     domains: dict[ColumnId, Domain]
+    buckets: tuple[KeyBuckets, ...] = ()
+    """Of keys of several columns: what says nothing of any one of them."""
 
     def of(self, column: Column) -> Domain:
         """The column's domain; ANY if nobody mentions it."""
@@ -164,15 +198,46 @@ class Facts:
         merged = dict(self.domains)
         for id_, domain in other.domains.items():
             merged[id_] = merged[id_].intersect(domain) if id_ in merged else domain
-        return Facts(self.count, merged)
+        return Facts(self.count, merged, self.buckets + other.buckets)
 
     def take(self, rows: npt.NDArray[Any]) -> Facts:
         """The facts of these files, in this order."""
-        return Facts(len(rows), {id_: domain.take(rows) for id_, domain in self.domains.items()})
+        domains = {id_: domain.take(rows) for id_, domain in self.domains.items()}
+        return Facts(len(rows), domains, tuple(part.take(rows) for part in self.buckets))
+
+    def variants(self) -> tuple[Facts, ...]:
+        """The facts by each hash that may have placed a row: a row that is there is there by one of these.
+
+        Just these, unless writers disagree. One key's rows are of one total in a file, so that all totals of a key
+        are taken by the same hash.
+        """
+        keyed: list[tuple[tuple[ColumnId, ...], BucketHash]] = [
+            *(((id_,), part.hash) for id_, domain in self.domains.items() for part in domain.buckets),
+            *((fact.ids, fact.range.hash) for fact in self.buckets),
+        ]
+        found = [self]
+        for key in dict.fromkeys(keyed):
+            hashes = variants(key[1])
+            if len(hashes) > 1:
+                found = [_placed_by(facts, *key, each) for facts in found for each in hashes]
+        return tuple(found)
 
     def without_buckets(self) -> Facts:
         """The same facts, hash buckets forgotten."""
         return Facts(self.count, {id_: domain.without_buckets() for id_, domain in self.domains.items()})
+
+
+def _placed_by(facts: Facts, columns: tuple[ColumnId, ...], by: BucketHash, alone: BucketHash) -> Facts:
+    """The facts, as if of several hashes of this key one alone had placed all rows."""
+    domains = dict(facts.domains)
+    if len(columns) == 1 and (domain := domains.get(columns[0])) is not None:
+        parts = (replace(part, hash=alone) if part.hash == by else part for part in domain.buckets)
+        domains[columns[0]] = replace(domain, buckets=tuple(parts))
+    buckets = tuple(
+        replace(fact, range=replace(fact.range, hash=alone)) if (fact.ids, fact.range.hash) == (columns, by) else fact
+        for fact in facts.buckets
+    )
+    return Facts(facts.count, domains, buckets)
 
 
 def stats_domain(column: Column, stats: ColumnStats, count: int) -> Domain:
@@ -185,11 +250,13 @@ def trusted_domain(column: Column, stats: ColumnStats, count: int) -> tuple[Doma
     """The domain that statistics prove, and where they contradict themselves; there they prove nothing.
 
     ANY for a type without an order, but for its null count. A bound that is NaN, and bounds that are inverted, say
-    nothing. A missing count never means zero. Statistics contradict themselves if they count more NULLs and NaN than
-    values, or no ordinary value where they have a bound of some.
+    nothing. A missing count never means zero, but of NULLs in a column that is required. Statistics contradict
+    themselves if they count more NULLs and NaN than values, or no ordinary value where they have a bound of some.
     """
     floating = bool(pt.is_floating(column.type))
     values, nulls, nans = (_counts(part, count) for part in (stats.value_count, stats.null_count, stats.nan_count))
+    if column.required:
+        nulls = np.where(np.isnan(nulls), 0, nulls)  # a count that there is, is believed all the same
     ranges, is_nan = _bounds(column, stats, count)
     # A bound that is NaN is a NaN that was not counted.
     nans = np.where(is_nan & (nans == 0), np.nan, nans) if floating else np.zeros(count)
@@ -201,8 +268,8 @@ def trusted_domain(column: Column, stats: ColumnStats, count: int) -> tuple[Doma
     rest = values - nulls
     no_value = (values <= 0) | (rest <= 0) | (rest - nans <= 0)
     wrong = (rest < 0) | (values - nans < 0) | (rest - nans < 0) | (bounded & no_value)
-    # Writers disagree on whether a null struct's fields are counted: a nested field may always be null.
-    may_null = (nulls != 0) | column.nested | wrong
+    # Writers disagree on whether a null struct's fields are counted: under one that may be null, a field may be too.
+    may_null = (nulls != 0) | column.null_with_struct | wrong
     may_nan = floating & (((nans != 0) & ~(rest <= 0)) | wrong)
     if wrong.any():
         ranges = tuple(part.keep(~wrong) for part in ranges)
@@ -245,7 +312,7 @@ def _bounds(column: Column, stats: ColumnStats, count: int) -> tuple[tuple[Range
         if inverted.any():
             lower, upper = lower.keep(~inverted), upper.keep(~inverted)
     if column.type == pa.uuid():
-        return _uuid_bounds(lower, upper), is_nan
+        return uuid_bounds(lower, upper), is_nan
     return ((Range(lower, upper),) if lower is not None or upper is not None else ()), is_nan
 
 
@@ -253,12 +320,14 @@ def _not_nan(bound: KeyArray | None) -> KeyArray | None:
     return None if bound is None else bound.keep(np.asarray(bound.keys != NAN_KEY))
 
 
-def _uuid_bounds(lower: KeyArray | None, upper: KeyArray | None) -> tuple[Range, ...]:
-    """Bounds of a uuid, of which nobody knows in which order the writer compared.
+def uuid_bounds(lower: KeyArray | None, upper: KeyArray | None) -> tuple[Range, ...]:
+    """Bounds of a uuid, lower not above upper, of which nobody knows in which order the writer compared.
 
     Java orders uuids as two signed longs, the specification as unsigned bytes. Both orders agree on halves of equal
-    sign. So a pair of bounds counts only if the high halves have the same sign; and it reaches into the low halves
-    only if the high halves are equal and the low ones have the same sign too.
+    sign. So a pair of bounds counts only if the high halves have the same sign. Of the low halves, under the same
+    high one: at or above a low half without the sign bit, by either order, is nothing that is below it as bytes; at
+    or below one with it, nothing that is above. So the one is a floor, and the other a ceiling; both are if the high
+    halves are equal and the low ones have the same sign too.
     """
     if lower is None or upper is None:
         return ()
@@ -267,10 +336,10 @@ def _uuid_bounds(lower: KeyArray | None, upper: KeyArray | None) -> tuple[Range,
     )
     valid = lower.valid & upper.valid & _same_sign(low_high, up_high)
     exact = (low_high == up_high) & _same_sign(low_low, up_low)
-    floor = from_words(low_high, np.where(exact, low_low, np.uint64(0)))
-    ceiling = from_words(up_high, np.where(exact, up_low, ~np.uint64(0)))
+    floor = from_words(low_high, np.where(exact | (low_low < SIGN_BIT), low_low, np.uint64(0)))
+    ceiling = from_words(up_high, np.where(exact | (up_low >= SIGN_BIT), up_low, ~np.uint64(0)))
     return (Range(KeyArray(floor, valid), KeyArray(ceiling, valid)),)
 
 
-def _same_sign(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]) -> Mask:
+def _same_sign(left: UInt64s, right: UInt64s) -> Mask:
     return np.asarray((left ^ right) >> np.uint64(63) == 0)

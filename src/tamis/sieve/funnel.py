@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,111 +20,70 @@ from tamis.predicate.bound import Leaf
 from tamis.predicate.schema import Column
 from tamis.predicate.type_names import type_name
 from tamis.sieve.domain import ColumnStats, Facts, not_empty, trusted_domain
+from tamis.sieve.file_buckets import bucket_facts
 from tamis.sieve.files import FileBatch
-from tamis.sieve.filterstats import Idleness, count_filters
-from tamis.sieve.kept import check_all_used, count_kept, not_used
-from tamis.sieve.notes import Notes
+from tamis.sieve.groups import Groups
+from tamis.sieve.join.combined import combined_keys
+from tamis.sieve.join.credit import Idleness
+from tamis.sieve.kept import check_all_used
 from tamis.sieve.order import Mask
-from tamis.sieve.outcome import BASES, NO_LAYER, Outcome, Sieve
+from tamis.sieve.outcome import NO_LAYER, Outcome
 from tamis.sieve.partitions import KeyedTrial, MultiSpecPartitionFilter
-from tamis.sieve.plan import ScanPlan, Unread, count
-from tamis.sieve.runtime import BoundRuntimeFilter
-from tamis.sieve.trial import NOBODY, Trial, try_all
+from tamis.sieve.plan import ScanPlan
+from tamis.sieve.sieve import Sieve
+from tamis.sieve.sifting import Sifting
+from tamis.sieve.stats import Unread
+from tamis.sieve.tally import Tally, stats_of
+from tamis.sieve.trial import NOBODY
 
-__all__ = ["LAYERS", "Layer", "partition_filter", "sift"]
+__all__ = ["LAYERS", "Layer", "Sifted", "partition_filter", "sift"]
 
 Rows = npt.NDArray[np.int64]
 
 
-@dataclass(slots=True)
-class Sifting:
-    """One batch on its way through the layers."""
-
-    sieve: Sieve
-    partitions: MultiSpecPartitionFilter
-    notes: Notes
-    batch: FileBatch
-    rows: Rows
-    """The files that are left."""
-    facts: Facts
-    """What is known of them so far."""
-    layer: npt.NDArray[np.int8]
-    decider: npt.NDArray[np.int32]
-    certain: Mask
-    basis: npt.NDArray[np.int8]
-    idleness: Idleness
-    active: tuple[BoundRuntimeFilter, ...] = ()
-    keyed: KeyedTrial | None = None
-    only_keys: bool = True
-    """True while partition keys are all that is known: then files of one key have one verdict."""
-    judged: bool = False
-
-    def narrow(self, place: int, possible: Mask, decider: npt.NDArray[Any]) -> None:
-        """Drop what is not possible, and credit the layer with it."""
-        dropped = self.rows[~possible]
-        self.layer[dropped], self.decider[dropped] = place, decider[~possible]
-        if len(dropped):
-            self.rows = self.rows[possible]
-            self.facts = self.facts.take(np.flatnonzero(possible))
-
-    def settle(self, place: int, trial: Trial) -> None:
-        """Take over a trial of the files that are left."""
-        self.judged = True
-        self.certain[self.rows], self.decider[self.rows] = trial.certain, trial.decider
-        self.narrow(place, trial.possible, trial.decider)
-
-    def judge(self, place: int, basis: str) -> None:
-        """Judge the files that are left with all that is known, by the predicate and by the filters in force."""
-        self.settle(place, try_all(self.sieve.predicate.conjuncts, self.facts))
-        for number, runtime in enumerate(self.active):
-            if len(self.rows):
-                self.idleness.note(number, runtime.blind(self.facts))
-            found = runtime.probe(self.facts)
-            self.filter(place, number, found.possible, basis)
-            for text in found.notes:
-                self.notes.add(text)
-
-    def filter(self, place: int, number: int, possible: Mask, basis: str) -> None:
-        """Drop what a runtime filter excludes, and credit the filter and the facts with it."""
-        self.basis[self.rows[~possible]] = BASES.index(basis)
-        decider = len(self.sieve.predicate.conjuncts) + number
-        self.narrow(place, possible, np.full(len(self.rows), decider, np.int32))
-
-
 def by_partition(state: Sifting, place: int) -> None:
     """Partition values of the file's own spec, but for hash buckets."""
-    if state.batch.spec_id is None:
+    if not _has_spec(state):
         return
-    keyed = _keyed(state, state.batch.spec_id)
-    if not state.facts.domains and not state.active:
+    keyed = _keyed(state)
+    if not state.facts.domains and not state.facts.buckets and not state.active:
         state.settle(place, keyed.partition.take(keyed.codes[state.rows]))
         state.facts = keyed.facts.without_buckets().take(keyed.codes[state.rows])
         return
-    state.facts = state.facts.and_also(keyed.facts.without_buckets().take(keyed.codes[state.rows]))
+    state.learn(keyed.facts.without_buckets().take(keyed.codes[state.rows]))
     state.judge(place, "partition")
 
 
 def by_bucket(state: Sifting, place: int) -> None:
     """Hash buckets: of bucket transforms, and of formats that place rows by a hash of their key."""
-    if state.batch.spec_id is not None:
-        keyed = _keyed(state, state.batch.spec_id)
+    if _has_spec(state):
+        keyed = _keyed(state)
         if any(domain.buckets for domain in keyed.facts.domains.values()):
             if state.only_keys and not state.active:
                 state.settle(place, keyed.bucket.take(keyed.codes[state.rows]))
                 state.facts = keyed.facts.take(keyed.codes[state.rows])
             else:
-                state.facts = state.facts.and_also(keyed.facts.take(keyed.codes[state.rows]))
+                state.learn(keyed.facts.take(keyed.codes[state.rows]))
                 state.judge(place, "bucket")
-    selector, bucket, total = state.sieve.bucket_selector, state.batch.bucket, state.batch.total_buckets
-    if selector is not None and bucket is not None and total is not None:
-        taken = pa.array(state.rows)
-        kept = selector.select(bucket.take(taken), total.take(taken), state.facts)
-        state.narrow(place, kept, np.full(len(kept), NOBODY, np.int32))
+    if not state.batch.buckets:
+        return
+    wanted = {column.id: column for column in state.sieve.columns}
+    state.bucketed, faults = bucket_facts(state.batch.buckets, wanted, np.arange(len(state.batch)))
+    for fault in faults:
+        _fault(state, "buckets", fault)
+    if state.bucketed.domains or state.bucketed.buckets:
+        state.only_keys = False
+        state.learn(state.bucketed.take(state.rows))
+        state.judge(place, "bucket")
 
 
 def by_stats(state: Sifting, place: int) -> None:
-    """Bounds and counts of the predicate's columns; a file without rows has nothing to match."""
-    wanted = [*state.sieve.predicate.columns, *(c for keys in state.sieve.runtime_filters for c in keys.columns)]
+    """Bounds and counts of the predicate's columns; a file without rows has nothing to match.
+
+    Of files that stand or fall together, those of key columns drop single files, the others groups.
+    """
+    wanted = state.sieve.columns
+    _state(state)
     may = _not_zero(state.batch.rows)
     if not may.all():
         for column in wanted:
@@ -135,7 +93,7 @@ def by_stats(state: Sifting, place: int) -> None:
     state.only_keys = False
     learnt = Facts(len(state.rows), {})
     taken = pa.array(state.rows)
-    for column in {column.id: column for column in wanted}.values():
+    for column in wanted:
         stats = state.batch.stats.get(column.id)
         if stats is None:
             continue
@@ -149,15 +107,18 @@ def by_stats(state: Sifting, place: int) -> None:
                 _distrust(state, column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             reason = f"statistics of {column.name} do not fit its type {type_name(column.type)}: {error}"
-            if state.sieve.strict:
-                raise UnevaluableError(
-                    f"cannot judge by statistics: {reason}. Plan without strict=True to keep such files.",
-                    reason=reason,
-                ) from error
-            state.notes.add(f"statistics ignored: {reason}")
+            _ignore(state, reason, error)
     if learnt.domains or not state.judged:
-        state.facts = state.facts.and_also(learnt)
+        state.learn(learnt, of_values=True)
         state.judge(place, "stats")
+
+
+def _state(state: Sifting) -> None:
+    """Have a batch say what it says late, of the files that are left."""
+    known = len(state.batch.notes)
+    state.batch = state.batch.stated(state.rows)
+    for note in state.batch.notes[known:]:
+        state.notes.add(note)
 
 
 def _distrust(state: Sifting, column: Column) -> None:
@@ -167,11 +128,17 @@ def _distrust(state: Sifting, column: Column) -> None:
 
 def _ignore(state: Sifting, reason: str, error: Exception | None = None) -> None:
     """Say that statistics were ignored, and why; in strict mode that is an error."""
+    _fault(state, "statistics", f"statistics ignored: {reason}", reason, error)
+
+
+def _fault(state: Sifting, facts: str, note: str, reason: str | None = None, error: Exception | None = None) -> None:
+    """Note that facts were ignored, and why; in strict mode that is an error."""
     if state.sieve.strict:
         raise UnevaluableError(
-            f"cannot judge by statistics: {reason}. Plan without strict=True to keep such files.", reason=reason
+            f"cannot judge by {facts}: {reason or note}. Plan without strict=True to keep such files.",
+            reason=reason or note,
         ) from error
-    state.notes.add(f"statistics ignored: {reason}")
+    state.notes.add(note)
 
 
 def by_runtime(state: Sifting, place: int) -> None:
@@ -187,7 +154,25 @@ def by_runtime(state: Sifting, place: int) -> None:
         _by_keys(state, place, known.without_buckets(), "partition")
         if any(domain.buckets for domain in known.domains.values()):
             _by_keys(state, place, known, "bucket")
+    if state.bucketed is not None:
+        _by_file_buckets(state, place, state.bucketed)
     state.judge(place, "stats")
+
+
+def _by_file_buckets(state: Sifting, place: int, bucketed: Facts) -> None:
+    """The buckets that a format states file by file, with the partitions that these lie in."""
+    for number, runtime in enumerate(state.active):
+        known = bucketed.take(state.rows)
+        if state.keyed is not None:
+            known = known.and_also(state.keyed.facts.take(state.keyed.codes[state.rows]))
+        if len(state.rows) and runtime.idle(known) is None:
+            state.filter(place, number, runtime.possible(known), "bucket")
+    # Keys that the filters and the predicate have together: of (a, b) a join's a, and `b = 1`.
+    for columns in dict.fromkeys(fact.columns for fact in bucketed.buckets):
+        combined = combined_keys(state.sieve.predicate, state.active, columns)
+        if combined is not None and len(state.rows):
+            known = bucketed.take(state.rows)
+            state.filter(place, combined.number, combined.tuples.possible(known)[0], "bucket")
 
 
 def _by_keys(state: Sifting, place: int, known: Facts, basis: str) -> None:
@@ -216,6 +201,14 @@ LAYERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A plan, and what was counted on the way to it: the plans of a table's parts are merged by their tallies."""
+
+    plan: ScanPlan
+    tally: Tally
+
+
 def sift(
     sieve: Sieve,
     batches: Iterable[FileBatch],
@@ -223,22 +216,24 @@ def sift(
     unread: Sequence[Unread] = (),
     manifest_seconds: float = 0.0,
     layers: Sequence[Layer] = LAYERS,
-) -> ScanPlan:
+) -> Sifted:
     """Pass every batch through the layers. Batches and their files keep their order in the plan.
 
     unread are files of manifests that were pruned without being read, in manifest_seconds: they are counted, and
     credited to the manifest layer.
     """
     partitions = partition_filter(sieve)
-    notes = partitions.notes
-    seconds = dict.fromkeys((layer.name for layer in layers), 0.0)
+    names = tuple(layer.name for layer in layers)
+    seconds = dict.fromkeys(names, 0.0)
     outcomes: list[Outcome] = []
     idleness = Idleness()
     fail_open_files = 0
     reading = -perf_counter()
     for batch in batches:
         reading += perf_counter()
-        state = _enter(sieve, partitions, notes, batch, idleness)
+        state = _enter(sieve, partitions, batch, idleness)
+        for note in batch.notes:
+            state.notes.add(note)
         for place, layer in enumerate(layers):
             start = perf_counter()
             layer.apply(state, place)
@@ -248,16 +243,11 @@ def sift(
             fail_open_files += int(state.keyed.fail_open[state.keyed.codes[state.rows]].sum())
         reading -= perf_counter()
     reading += perf_counter()
-    filtered = replace(partitions.stats, fail_open_files=fail_open_files)
-    stats = count({"manifest": manifest_seconds, **seconds}, outcomes, unread, filtered, notes.to_list())
-    stats = replace(
-        stats,
-        read_seconds=reading,
-        filters=count_filters(sieve, outcomes, unread, idleness),
-        kept_because=count_kept(sieve, outcomes),
-        not_used=not_used(sieve.predicate),
-    )
-    return ScanPlan(sieve, tuple(outcomes), stats, tuple(seconds))
+    sifted = Tally.of(sieve, names, outcomes, partitions, idleness)
+    sifted = replace(sifted, fail_open_files=fail_open_files, seconds=seconds, read_seconds=reading)
+    tally = Tally.merged([Tally.of_unread(unread, len(sieve.runtime_filters), manifest_seconds), sifted])
+    stats = stats_of(sieve, names, partitions, tally)
+    return Sifted(ScanPlan(sieve, tuple(outcomes), stats, names), tally)
 
 
 def partition_filter(sieve: Sieve) -> MultiSpecPartitionFilter:
@@ -268,14 +258,12 @@ def partition_filter(sieve: Sieve) -> MultiSpecPartitionFilter:
     return MultiSpecPartitionFilter(sieve.predicate, sieve.specs, strict=sieve.strict, also=also)
 
 
-def _enter(
-    sieve: Sieve, partitions: MultiSpecPartitionFilter, notes: Notes, batch: FileBatch, idleness: Idleness
-) -> Sifting:
+def _enter(sieve: Sieve, partitions: MultiSpecPartitionFilter, batch: FileBatch, idleness: Idleness) -> Sifting:
     count = len(batch)
     return Sifting(
         sieve=sieve,
         partitions=partitions,
-        notes=notes,
+        notes=partitions.notes,
         batch=batch,
         rows=np.arange(count),
         facts=Facts(count, {}),
@@ -284,16 +272,36 @@ def _enter(
         certain=np.zeros(count, np.bool_),
         basis=np.full(count, NO_LAYER, np.int8),
         idleness=idleness,
+        groups=None if batch.group is None else Groups.of(batch.group),
     )
 
 
 def _outcome(state: Sifting) -> Outcome:
+    _state(state)
     kept = np.zeros(len(state.batch), np.bool_)
     kept[state.rows] = True
     # A join's keys select files, not rows: which rows of a file meet them, nobody knows before the join.
     holds = state.certain & kept
+    if state.groups is not None:
+        holds[state.rows] = state.groups.whole(state.rows, holds[state.rows])
     certain = holds & (not state.sieve.runtime_filters)
-    return Outcome(state.batch, kept, certain, state.layer, state.decider, _unknown(state), holds, state.basis)
+    return Outcome(
+        state.batch,
+        kept,
+        certain,
+        state.layer,
+        state.decider,
+        _unknown(state),
+        holds,
+        state.basis,
+        state.together,
+        _fail_open(state),
+    )
+
+
+def _fail_open(state: Sifting) -> Mask | None:
+    keyed = state.keyed
+    return keyed.fail_open[keyed.codes] if keyed is not None and keyed.fail_open.any() else None
 
 
 def _unknown(state: Sifting) -> Mask:
@@ -307,10 +315,20 @@ def _unknown(state: Sifting) -> Mask:
     return unknown
 
 
-def _keyed(state: Sifting, spec_id: int) -> KeyedTrial:
+def _has_spec(state: Sifting) -> bool:
+    """Whether the batch has a spec: one by its id, or the only one of a format without ids."""
+    return state.batch.spec_id is not None or any(spec.spec_id is None for spec in state.sieve.specs)
+
+
+def _keyed(state: Sifting) -> KeyedTrial:
     if state.keyed is None:
         batch = state.batch
-        state.keyed = state.partitions.judge(spec_id, batch.partition, len(batch), batch.undecoded)
+        state.keyed = state.partitions.judge(batch.spec_id, batch.partition, len(batch), batch.undecoded)
+        if state.groups is not None and (stray := state.groups.astray(state.keyed.codes)) is not None:
+            raise ValueError(
+                f"{batch.path[stray]} stands or falls with files of another partition, group {batch.group[stray]}: "  # type: ignore[index] # there are groups
+                "a group is of one partition"
+            )
     return state.keyed
 
 

@@ -1,125 +1,98 @@
-"""Iceberg's bucket hash over keys: murmur3 for 32 bits, seed 0, as the specification's appendix B defines it.
+"""The hash by which a writer places rows in buckets: one question, whoever asks it.
 
-Law: two values that Iceberg treats as the same bucket input hash alike here, whatever type the column has by now.
-A type that Iceberg does not hash has no buckets: None, and the caller keeps the file.
+Law: a key's bucket is the one that the writer's hash gives, or ANY_BUCKET where that cannot be told. Predicates and
+join keys, of one column or of several, all ask here, so that no two of them can disagree.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.predicate.keys import has_order, uses_bytes
+from tamis.predicate.arrays import Int64s, Mask
+from tamis.predicate.keys import NAN_KEY, uses_bytes
 from tamis.predicate.values import Cuts
-from tamis.sieve.decode import Int64s, byte_pieces
+from tamis.sieve.order import KeyArray
 
-__all__ = ["bucket_of_keys", "can_hash"]
+__all__ = ["ANY_BUCKET", "BucketHash", "EitherHash", "hash_keys", "key_array", "variants"]
 
-UInt32s = npt.NDArray[np.uint32]
-
-_C1: Final = np.uint32(0xCC9E2D51)
-_C2: Final = np.uint32(0x1B873593)
-_MICROS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_SIGN: Final = np.uint64(1 << 63)
+ANY_BUCKET: Final = -1
+"""Stands for the bucket of a key that may lie in any of them."""
 
 
-def can_hash(source: pa.DataType) -> bool:
-    """Whether Iceberg buckets columns of this type: not booleans, not floats, nothing nested."""
-    return has_order(source) and not pt.is_boolean(source) and not pt.is_floating(source)
+class BucketHash(Protocol):
+    """How a writer finds a row's bucket from the values of its bucket key. Equal hashes compare equal."""
+
+    def __hash__(self) -> int:
+        """Equal for equal hashes: what was hashed once is kept by it."""
+        ...
+
+    def buckets(self, keys: Sequence[KeyArray], types: Sequence[pa.DataType], total: int, /) -> Int64s | str:
+        """The bucket, from 0 to total - 1, of each row of bucket-key values: keys as order.encode makes them.
+
+        There is an array and a type for each column of the bucket key, in the order in which the writer hashes them.
+        What is not valid is NULL. ANY_BUCKET for a row that writers place in different buckets, or that cannot be
+        hashed as they did it; a text says why nothing of these types can. -0.0 and 0.0 are one key, and so are all
+        NaN: whoever asks takes both for ANY_BUCKET, whatever is said of them here.
+        """
+        ...
 
 
-def bucket_of_keys(keys: Cuts | pa.LargeBinaryArray, source: pa.DataType, count: int) -> Int64s | None:
-    """The bucket of each key of a column of type source; None if the type has no hash or count is not positive.
+@dataclass(frozen=True, slots=True)
+class EitherHash:
+    """A row was placed by one of these hashes, and nothing tells by which: writers of one table disagree.
 
-    >>> bucket_of_keys(np.array([34]), pa.int64(), 100)
-    array([79])
+    A file may hold a key that any of them places in its bucket. Who can ask each of them does (`variants`); who
+    cannot, is told the bucket only where all agree.
     """
-    if not can_hash(source) or count <= 0:
-        return None
-    if isinstance(keys, np.ndarray) and uses_bytes(source):
-        keys = pa.array(keys, pa.large_binary())
-    if pt.is_decimal128(source):
-        hashes = _hash_decimals(keys)
-    elif isinstance(keys, np.ndarray):
-        hashes = _hash_longs(_as_stored(keys.astype(np.int64, copy=False), source))
-    else:
-        hashes = _hash_pieces(*byte_pieces(keys))
-    return (hashes & np.uint32(0x7FFFFFFF)).astype(np.int64) % count
+
+    hashes: tuple[BucketHash, ...]
+
+    def buckets(self, keys: Sequence[KeyArray], types: Sequence[pa.DataType], total: int, /) -> Int64s | str:
+        """As BucketHash has it: ANY_BUCKET where they differ."""
+        agreed: Int64s | None = None
+        for each in self.hashes:
+            found = each.buckets(keys, types, total)
+            if isinstance(found, str):
+                return found
+            agreed = found if agreed is None else np.where(agreed == found, agreed, ANY_BUCKET)
+        return "there is no hash" if agreed is None else agreed
 
 
-def _as_stored(keys: Int64s, source: pa.DataType) -> Int64s:
-    """What Iceberg hashes: times and timestamps in microseconds, all other keys as they are."""
-    if not pt.is_timestamp(source) and not pt.is_time(source):
-        return keys
-    return keys // 1000 if source.unit == "ns" else keys * _MICROS[source.unit]
+def variants(by: BucketHash) -> tuple[BucketHash, ...]:
+    """The hashes of which one placed each row: a row is where at least one of them says."""
+    return by.hashes if isinstance(by, EitherHash) and by.hashes else (by,)
 
 
-def _hash_longs(values: Int64s) -> UInt32s:
-    """Eight little-endian bytes each: two blocks, no tail."""
-    bits = values.view(np.uint64)
-    state = np.zeros(len(values), np.uint32)
-    for block in (bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(32)):
-        state = _mix(state, block.astype(np.uint32))
-    return _finish(state, np.uint32(8))
+def hash_keys(by: BucketHash, keys: Sequence[KeyArray], types: Sequence[pa.DataType], total: int) -> Int64s | str:
+    """The bucket of each row, ANY_BUCKET where that cannot be told; or why no row's can."""
+    if total <= 0:
+        return f"{total} is not a number of buckets"
+    try:
+        found = by.buckets(keys, types, total)
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        return f"the bucket hash cannot take a value: {error}"
+    if isinstance(found, str):
+        return found
+    if len(found) and (int(found.min()) < ANY_BUCKET or int(found.max()) >= total):
+        return f"the bucket hash gave a bucket outside 0 to {total - 1}"
+    for each, type_ in zip(keys, types, strict=True):
+        if pt.is_floating(type_):
+            # -0.0 equals 0.0 and NaN is NaN, but writers hash their bits, which differ.
+            doubtful = each.valid & np.isin(np.asarray(each.keys), (0, NAN_KEY))
+            found = np.where(doubtful, ANY_BUCKET, found)
+    return found
 
 
-def _hash_decimals(keys: Cuts | pa.LargeBinaryArray) -> UInt32s:
-    """The fewest big-endian two's complement bytes that hold the unscaled value, as BigInteger.toByteArray."""
-    if isinstance(keys, np.ndarray):
-        low = keys.astype(np.int64, copy=False)
-        words = np.stack([low >> 63, low], axis=1).view(np.uint64).astype(">u8")
-    else:
-        starts, _, data = byte_pieces(keys)
-        words = data[:-4].view(">u8").reshape(len(starts), 2).copy()
-        words[:, 0] ^= _SIGN  # the key is biased by 2**127
-    digits = words.view(np.uint8).reshape(-1, 16)
-    sign = (digits[:, :1] >> 7) * np.uint8(0xFF)
-    # A leading byte is spare if it and all before it only repeat the sign, and the next byte still shows the sign.
-    repeats = np.logical_and.accumulate(digits[:, :15] == sign, axis=1)
-    spare = (repeats & ((digits[:, 1:] ^ sign) >> 7 == 0)).sum(axis=1)
-    data = np.concatenate([digits.reshape(-1), np.zeros(4, np.uint8)])
-    return _hash_pieces(np.arange(len(digits)) * 16 + spare, 16 - spare, data)
-
-
-def _hash_pieces(starts: Int64s, lengths: Int64s, data: npt.NDArray[np.uint8]) -> UInt32s:
-    """All pieces at once, a block of four bytes at a time, the longest first so that the finished ones fall away."""
-    order = np.argsort(-lengths, kind="stable")
-    starts, lengths = starts[order], lengths[order]
-    # Every address as the start of a little-endian word; the zeros behind the data keep the last ones inside.
-    words: npt.NDArray[Any] = np.ndarray((len(data) - 3,), "<u4", data, 0, (1,))
-    state = np.zeros(len(starts), np.uint32)
-    blocks = lengths // 4
-    ascending = -blocks
-    for block in range(int(blocks[0]) if len(blocks) else 0):
-        live = int(np.searchsorted(ascending, -block, "left"))
-        state[:live] = _mix(state[:live], words[starts[:live] + 4 * block].astype(np.uint32))
-    tail = (lengths % 4).astype(np.uint32)
-    rest = words[np.minimum(starts + 4 * blocks, len(words) - 1)].astype(np.uint32)
-    rest &= (np.uint32(1) << (np.uint32(8) * tail)) - np.uint32(1)
-    state ^= _scramble(rest)  # without a tail the rest is zero, and zero changes nothing
-    hashes = np.empty(len(state), np.uint32)
-    hashes[order] = _finish(state, lengths.astype(np.uint32))
-    return hashes
-
-
-def _scramble(block: UInt32s) -> UInt32s:
-    return _rotate(block * _C1, 15) * _C2
-
-
-def _mix(state: UInt32s, block: UInt32s) -> UInt32s:
-    return _rotate(state ^ _scramble(block), 13) * np.uint32(5) + np.uint32(0xE6546B64)
-
-
-def _rotate(word: UInt32s, bits: int) -> UInt32s:
-    return (word << np.uint32(bits)) | (word >> np.uint32(32 - bits))
-
-
-def _finish(state: UInt32s, length: UInt32s | np.uint32) -> UInt32s:
-    state = state ^ length
-    state = (state ^ (state >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    state = (state ^ (state >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return state ^ (state >> np.uint32(16))
+def key_array(keys: Cuts, type_: pa.DataType, valid: Mask | None = None) -> KeyArray:
+    """Keys as a set or a list of join keys has them; all of them valid unless told."""
+    if valid is None:
+        valid = np.ones(len(keys), np.bool_)
+    if uses_bytes(type_):
+        return KeyArray(pa.array(keys.tolist(), pa.large_binary()), valid)
+    return KeyArray(keys.astype(np.int64, copy=False), valid)

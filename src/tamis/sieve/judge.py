@@ -21,20 +21,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear, columns_of
-from tamis.predicate.keys import NAN_KEY, is_text, key_span
+from tamis.predicate.keys import NAN_KEY, key_span
 from tamis.predicate.schema import Column
 from tamis.predicate.values import Cuts, ValueSet
 from tamis.sieve.boxes import Boxes, is_box
 from tamis.sieve.domain import BucketRange, Domain, Facts, Range
-from tamis.sieve.hashing import bucket_of_keys
-from tamis.sieve.order import Mask, Ranks, Side, ranks
+from tamis.sieve.hashing import ANY_BUCKET, BucketHash, hash_keys, key_array
+from tamis.sieve.order import Ranks, Side, ranks
 from tamis.sieve.placing import placed
 
-__all__ = ["MAX_HASHED", "Turn", "Verdicts", "in_turn", "judge", "may_hold"]
+__all__ = ["MAX_HASHED", "Same", "Turn", "Verdicts", "in_turn", "judge", "may_hold"]
 
 MAX_HASHED = 1_000_000
 """Most values of one set to hash into buckets. Hashing them takes about as long as reading a small manifest."""
@@ -42,8 +42,8 @@ MANY = 32
 """From so many branches on an OR is judged by where they lie, not branch by branch."""
 MAX_EXPANDED = 1000
 """Most values of a plain range to hash: beyond it nearly every bucket is hit."""
-FOUR_BYTES = 0xF0
-"""First byte of a character beyond 16 bits. Iceberg up to 0.13 hashed such text wrongly: it may lie in any bucket."""
+FEW_BUCKETS = 1 << 16
+"""Up to so many buckets the members before each are counted in a table; beyond it they are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def judge(node: Bound, facts: Facts) -> Verdicts:
 
 def _many(node: AnyOf, facts: Facts) -> list[Verdicts]:
     """The parts of a wide OR: those that are boxes together, the others one by one."""
-    boxes, others = _kept_boxes(_Same(node))
+    boxes, others = _kept_boxes(Same(node))
     parts = [judge(operand, facts) for operand in others]
     if boxes is not None:
         parts.append(Verdicts(*boxes.judge(facts, _one)))
@@ -107,7 +107,7 @@ class Turn:
     """One part of a conjunction, judged for the files of which no part before it was impossible."""
 
     place: int
-    rows: npt.NDArray[np.int64] | slice
+    rows: Int64s | slice
     possible: Mask
     certain: Mask
 
@@ -117,7 +117,7 @@ def in_turn(parts: Sequence[Bound], facts: Facts) -> Iterator[Turn]:
 
     A part that drops half the files or more halves the work of all that follow; a list of a million keys comes last.
     """
-    rows: npt.NDArray[np.int64] | None = None
+    rows: Int64s | None = None
     left = np.ones(facts.count, np.bool_)
     for place in sorted(range(len(parts)), key=lambda place: parts[place].cost):
         part = parts[place]
@@ -156,18 +156,22 @@ def _may_hold(accepted: ValueSet, column: Column, domain: Domain, places: tuple[
     low, high = places
     within = (low < high) | ((low == high) & accepted.inside(low))
     for bucket in domain.buckets:
-        within &= _may_hash(accepted, column, bucket, domain.ranges)
+        within &= reduce(
+            np.logical_or, (_may_hash(accepted, column, each, domain.ranges) for each in bucket.variants())
+        )
     return np.asarray(may | (domain.may_value & within))
 
 
 def _may_hash(accepted: ValueSet, column: Column, bucket: BucketRange, ranges: Sequence[Range]) -> Mask:
     """False only where no member of a finite set both hashes into the file's buckets and lies in its ranges."""
-    members = _members(accepted, column.type, bucket.count)
+    members = _members(accepted, column.type, bucket)
     if members is None:
         return np.ones(len(bucket.valid), np.bool_)
     lower = np.clip(bucket.lower, 0, bucket.count - 1)
     upper = np.clip(bucket.upper, 0, bucket.count - 1)
-    found = members.hit[upper + 1] > members.hit[lower]
+    found = members.before(upper + 1) > members.before(lower)
+    if members.anywhere:
+        found[:] = True
     one = np.flatnonzero(found & bucket.valid & (lower == upper))
     if ranges and len(one):
         found[one] = members.within(lower[one], [part.take(one) for part in ranges])
@@ -176,16 +180,24 @@ def _may_hash(accepted: ValueSet, column: Column, bucket: BucketRange, ranges: S
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Members:
-    """The members of a finite set, in order, by the buckets that they hash to."""
+    """The members of a finite set, in order, by the buckets that they hash to; those of any bucket come last."""
 
     keys: Cuts
-    marks: npt.NDArray[np.int64]
+    marks: Int64s
     """Of each member, its bucket and its place, as one number: in order."""
-    hit: npt.NDArray[np.int64]
-    """How many members' buckets are below each: a range of buckets holds one if the counts at its ends differ."""
+    count: int
+    """How many buckets there are: the number of one more, in which stands what may lie in any."""
+    table: Int64s | None
+    """How many members' buckets are below each; None if the buckets are too many to list."""
+    anywhere: bool
+    """Whether a member may lie in any bucket."""
 
-    def within(self, buckets: npt.NDArray[np.int64], ranges: Sequence[Range]) -> Mask:
-        """Whether a member hashes to each file's bucket and lies in all its ranges."""
+    def before(self, buckets: Int64s) -> Int64s:
+        """How many members' buckets are below each: a range of buckets holds one if the counts at its ends differ."""
+        return np.searchsorted(self.marks, buckets * len(self.keys)) if self.table is None else self.table[buckets]
+
+    def within(self, buckets: Int64s, ranges: Sequence[Range]) -> Mask:
+        """Whether a member hashes to each file's bucket, or may, and lies in all its ranges."""
         count = len(self.keys)
         first, last = np.zeros(len(buckets), np.int64), np.full(len(buckets), count, np.int64)
         for part in ranges:
@@ -194,47 +206,58 @@ class _Members:
             if part.upper is not None:
                 side: Side = "left" if part.upper_open else "right"
                 np.minimum(last, ranks(part.upper, self.keys, side), out=last, where=part.upper.valid)
+        last = np.maximum(first, last)
+        found = self._between(buckets, first, last)
+        return found | self._between(np.full_like(buckets, self.count), first, last) if self.anywhere else found
+
+    def _between(self, buckets: Ranks, first: Ranks, last: Ranks) -> Mask:
+        count = len(self.keys)
         begin = np.searchsorted(self.marks, buckets * count + first)
-        return np.asarray(begin < np.searchsorted(self.marks, buckets * count + np.maximum(first, last)))
+        return np.asarray(begin < np.searchsorted(self.marks, buckets * count + last))
 
 
 @dataclass(frozen=True, slots=True)
-class _Same:
+class Same:
     """A set or condition, known by being the same object: to compare a million keys costs more than to hash them."""
 
     same: Any
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.same is other.same
+        return isinstance(other, Same) and self.same is other.same
 
     def __hash__(self) -> int:
         return id(self.same)
 
 
-def _members(accepted: ValueSet, type_: pa.DataType, count: int) -> _Members | None:
-    """None if there are too many members to hash, or some may lie in any bucket."""
-    return _kept_members(_Same(accepted), type_, count)
+def _members(accepted: ValueSet, type_: pa.DataType, bucket: BucketRange) -> _Members | None:
+    """None if there are too many members to hash, or they cannot be hashed."""
+    return _kept_members(Same(accepted), type_, bucket.hash, bucket.count)
 
 
-@lru_cache(maxsize=4)
-def _kept_members(same: _Same, type_: pa.DataType, count: int) -> _Members | None:
-    """A set meets many batches, one after the other."""
+@lru_cache(maxsize=16)
+def _kept_members(same: Same, type_: pa.DataType, by: BucketHash, count: int) -> _Members | None:
+    """A set meets many batches, one after the other, and perhaps more than one number of buckets."""
     accepted: ValueSet = same.same
     # A listed value is a run of one key: if every run is short, all are worth hashing; a long run is a range.
     limit = MAX_HASHED if len(accepted.cuts) > 2 * MAX_EXPANDED else MAX_EXPANDED
     points = accepted.points(limit, key_span(type_))
-    if points is None or (is_text(type_) and any(max(point, default=0) >= FOUR_BYTES for point in points)):
+    if points is None:
         return None
-    hashed = bucket_of_keys(points, type_, count)
-    if hashed is None:
+    hashed = hash_keys(by, [key_array(points, type_)], [type_], count)
+    if isinstance(hashed, str):
         return None
-    hit = np.zeros(count + 1, np.int64)
-    hit[1:] = np.cumsum(np.bincount(hashed, minlength=count))
-    return _Members(points, np.sort(hashed * len(points) + np.arange(len(points))), hit)
+    anywhere = hashed == ANY_BUCKET
+    hashed = np.where(anywhere, count, hashed)
+    table = None
+    if count <= FEW_BUCKETS:
+        table = np.zeros(count + 1, np.int64)
+        table[1:] = np.cumsum(np.bincount(hashed, minlength=count)[:count])
+    marks = np.sort(hashed * len(points) + np.arange(len(points)))
+    return _Members(points, marks, count, table, bool(anywhere.any()))
 
 
 @lru_cache(maxsize=4)
-def _kept_boxes(same: _Same) -> tuple[Boxes | None, tuple[Bound, ...]]:
+def _kept_boxes(same: Same) -> tuple[Boxes | None, tuple[Bound, ...]]:
     """The branches of an OR that are boxes, and the others. They meet many batches, one after the other."""
     operands: tuple[Bound, ...] = same.same.operands
     boxes = [part for part in operands if isinstance(part, AllOf) and is_box(part)]

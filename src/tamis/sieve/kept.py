@@ -14,18 +14,18 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy import typing as npt
 
 from tamis.errors import UnevaluableError
+from tamis.predicate.arrays import Mask
 from tamis.predicate.bound import Bound, BoundPredicate, Leaf, Unclear
 from tamis.sieve.files import FileBatch
-from tamis.sieve.order import Mask
-from tamis.sieve.outcome import Outcome, Sieve
+from tamis.sieve.outcome import Outcome
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.trial import NOBODY
 
 __all__ = ["KeptBecause", "NotUsed", "added_kept", "check_all_used", "count_kept", "not_used"]
 
-Why = Literal["fully match", "bounds", "partition", "no statistics", "not used", "may match", "join keys"]
+Why = Literal["fully match", "bounds", "partition", "no statistics", "not used", "may match", "join keys", "bucket"]
 _ORDER: Final[tuple[Why, ...]] = (
     "fully match",
     "bounds",
@@ -34,6 +34,7 @@ _ORDER: Final[tuple[Why, ...]] = (
     "not used",
     "may match",
     "join keys",
+    "bucket",
 )
 
 
@@ -67,6 +68,8 @@ class KeptBecause:
                 return f"not used for pruning: {self.part}"
             case "join keys":
                 return "they may hold a join key"
+            case "bucket":
+                return "another file of their bucket may match"
             case _:
                 return f"{self.part} is not ruled out"
 
@@ -86,13 +89,13 @@ class NotUsed:
 
 def not_used(predicate: BoundPredicate) -> tuple[NotUsed, ...]:
     """The parts by which no file can be pruned, in their order."""
-    return tuple(NotUsed(part.text, part.why) for part in predicate.unclear)
+    return tuple(NotUsed(unclear.text, unclear.why) for unclear in predicate.unclear)
 
 
 def check_all_used(predicate: BoundPredicate) -> None:
     """UnevaluableError if a part of the predicate cannot be used to prune."""
-    for part in not_used(predicate):
-        reason = f"{part.part} is not used for pruning ({part.why})"
+    for unused in not_used(predicate):
+        reason = f"{unused.part} is not used for pruning ({unused.why})"
         raise UnevaluableError(
             f"cannot judge files by the whole condition: {reason}. Compare a column with a value instead, or plan "
             "without strict=True: Spark will evaluate that part on the rows.",
@@ -105,17 +108,17 @@ def count_kept(sieve: Sieve, outcomes: Iterable[Outcome]) -> tuple[KeptBecause, 
     return added_kept(_of_batch(sieve, outcome) for outcome in outcomes)
 
 
-def added_kept(parts: Iterable[Sequence[KeptBecause]]) -> tuple[KeptBecause, ...]:
+def added_kept(batches: Iterable[Sequence[KeptBecause]]) -> tuple[KeptBecause, ...]:
     """Reasons of several batches as one list: a reason once, its numbers added."""
-    found: dict[tuple[int, int], KeptBecause] = {}
-    for reason in (reason for part in parts for reason in part):
-        place = _place(reason)
-        known = found.get(place, replace(reason, files=0, bytes=0))
-        found[place] = replace(known, files=known.files + reason.files, bytes=known.bytes + reason.bytes)
-    return tuple(found[place] for place in sorted(found))
+    reasons: dict[tuple[int, int], KeptBecause] = {}
+    for reason in (reason for batch in batches for reason in batch):
+        rank = _rank(reason)
+        sum_ = reasons.get(rank, replace(reason, files=0, bytes=0))
+        reasons[rank] = replace(sum_, files=sum_.files + reason.files, bytes=sum_.bytes + reason.bytes)
+    return tuple(reasons[rank] for rank in sorted(reasons))
 
 
-def _place(reason: KeptBecause) -> tuple[int, int]:
+def _rank(reason: KeptBecause) -> tuple[int, int]:
     """Files that fully match come first, then the predicate's parts in their order, then what no part decides."""
     why = _ORDER.index(reason.why)
     if reason.place != NOBODY:
@@ -125,34 +128,37 @@ def _place(reason: KeptBecause) -> tuple[int, int]:
 
 def _of_batch(sieve: Sieve, outcome: Outcome) -> list[KeptBecause]:
     sizes = pc.fill_null(outcome.batch.size, 0).to_numpy(zero_copy_only=False)
-    found: list[KeptBecause] = []
+    reasons: list[KeptBecause] = []
 
     def count(mask: Mask, why: Why, place: int = NOBODY, part: str | None = None, column: str | None = None) -> None:
         files = int(mask.sum())
         if files:
-            found.append(KeptBecause(why, part, column, files, int(sizes[mask].sum()), place))
+            reasons.append(KeptBecause(why, part, column, files, int(sizes[mask].sum()), place))
 
     count(outcome.kept & outcome.certain, "fully match")
     undecided = outcome.kept & ~outcome.certain
+    if outcome.together is not None:
+        count(undecided & outcome.together, "bucket")
+        undecided &= ~outcome.together
     conjuncts = sieve.predicate.conjuncts
-    for place in np.unique(outcome.decider[undecided]).tolist():
-        mask = undecided & (outcome.decider == place)
-        if place == NOBODY or place >= len(conjuncts):
+    for position in np.unique(outcome.decider[undecided]).tolist():
+        mask = undecided & (outcome.decider == position)
+        if position == NOBODY or position >= len(conjuncts):
             count(mask, "join keys" if sieve.runtime_filters else "may match", part=sieve.predicate.root.text)
             continue
-        part = conjuncts[place]
-        for why, chosen in _whys(part, outcome, mask):
-            count(chosen, why, place, part.text, part.column.name if isinstance(part, Leaf) else None)
-    return found
+        conjunct = conjuncts[position]
+        for why, chosen in _whys(conjunct, outcome, mask):
+            count(chosen, why, position, conjunct.text, conjunct.column.name if isinstance(conjunct, Leaf) else None)
+    return reasons
 
 
-def _whys(part: Bound, outcome: Outcome, mask: Mask) -> list[tuple[Why, Mask]]:
-    """Which of the files that a part leaves undecided have which reason."""
-    if isinstance(part, Unclear):
+def _whys(conjunct: Bound, outcome: Outcome, mask: Mask) -> list[tuple[Why, Mask]]:
+    """Which of the files that a conjunct leaves undecided have which reason."""
+    if isinstance(conjunct, Unclear):
         return [("not used", mask)]
-    if not isinstance(part, Leaf):
+    if not isinstance(conjunct, Leaf):
         return [("may match", mask)]
-    bounded = _has_bounds(outcome.batch, part)
+    bounded = _has_bounds(outcome.batch, conjunct)
     return [
         ("no statistics", mask & outcome.unknown),
         ("bounds", mask & ~outcome.unknown & bounded),
@@ -160,13 +166,13 @@ def _whys(part: Bound, outcome: Outcome, mask: Mask) -> list[tuple[Why, Mask]]:
     ]
 
 
-def _has_bounds(batch: FileBatch, part: Leaf) -> npt.NDArray[np.bool_]:
-    stats = batch.stats.get(part.column.id)
-    found = np.zeros(len(batch), np.bool_)
+def _has_bounds(batch: FileBatch, leaf: Leaf) -> Mask:
+    stats = batch.stats.get(leaf.column.id)
+    bounded = np.zeros(len(batch), np.bool_)
     for bound in () if stats is None else (stats.lower, stats.upper):
         if bound is not None:
-            found |= _valid(bound)
-    return found
+            bounded |= _valid(bound)
+    return bounded
 
 
 def _valid(array: pa.Array) -> Mask:

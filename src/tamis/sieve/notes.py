@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = ["MAX_NOTES", "Notes"]
 
 MAX_NOTES = 20
@@ -15,6 +17,14 @@ class Notes:
         self._limit = limit
         self._texts: dict[str, int] = {}
         self.omitted = 0
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Notes:
+        """These notes, as if they had been added one after the other."""
+        notes = cls()
+        for text in texts:
+            notes.add(text)
+        return notes
 
     def add(self, text: str) -> None:
         """Note it, unless it is noted already or there are too many."""

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.predicate.arrays import SIGN_BIT, Int64s, Mask, UInt64s
 from tamis.predicate.keys import INT64_MAX, LONG_DECIMAL_DIGITS, NAN_KEY, uses_bytes
 from tamis.predicate.values import Cuts
 
 __all__ = ["KeyArray", "Mask", "Ranks", "encode", "from_words", "mask_of", "ranks", "windows"]
 
-Mask = npt.NDArray[np.bool_]
-Ranks = npt.NDArray[np.int64]
+Ranks = Int64s
 Side = Literal["left", "right"]
 
 FEW_CUTS = 8
@@ -38,7 +38,7 @@ WINDOW = 8
 class KeyArray:
     """A key for each file: int64 numbers, or a large_binary array; what is not valid has no meaning."""
 
-    keys: npt.NDArray[np.int64] | pa.LargeBinaryArray
+    keys: Int64s | pa.LargeBinaryArray
     valid: Mask
 
     def __len__(self) -> int:
@@ -100,14 +100,14 @@ def ranks(keys: KeyArray, cuts: Cuts, side: Side) -> Ranks:
         return _int_ranks(keys.keys, cuts, side)
     if len(cuts) <= FEW_CUTS:
         reached = pc.greater_equal if side == "right" else pc.greater
-        found = np.zeros(len(keys), np.int64)
+        counted = np.zeros(len(keys), np.int64)
         for cut in cuts:
-            found += mask_of(pc.fill_null(reached(keys.keys, pa.scalar(cut, pa.large_binary())), fill_value=False))
-        return found
+            counted += mask_of(pc.fill_null(reached(keys.keys, pa.scalar(cut, pa.large_binary())), fill_value=False))
+        return counted
     return _bytes_ranks(keys.keys, list(cuts), side)
 
 
-def _int_ranks(keys: npt.NDArray[np.int64], cuts: Cuts, side: Side) -> Ranks:
+def _int_ranks(keys: Int64s, cuts: Cuts, side: Side) -> Ranks:
     if len(cuts) > MANY_CUTS:
         # Neighbouring keys search neighbouring cuts: in order they find them in the cache.
         order = np.argsort(keys)
@@ -116,10 +116,10 @@ def _int_ranks(keys: npt.NDArray[np.int64], cuts: Cuts, side: Side) -> Ranks:
         return placed
     if len(cuts) > FEW_CUTS:
         return np.searchsorted(cuts, keys, side)
-    found = np.zeros(len(keys), np.int64)
+    counted = np.zeros(len(keys), np.int64)
     for cut in cuts:
-        found += (keys >= cut) if side == "right" else (keys > cut)
-    return found
+        counted += (keys >= cut) if side == "right" else (keys > cut)
+    return counted
 
 
 def _bytes_ranks(keys: pa.LargeBinaryArray, cuts: list[bytes], side: Side) -> Ranks:
@@ -132,12 +132,12 @@ def _bytes_ranks(keys: pa.LargeBinaryArray, cuts: list[bytes], side: Side) -> Ra
     window = windows(keys, len(prefix))
     cut_windows = windows(pa.array(cuts, pa.large_binary()), len(prefix))
     low = np.searchsorted(cut_windows, window, "left")
-    found = np.searchsorted(cut_windows, window, "right")
-    tied = low != found
+    ranked = np.searchsorted(cut_windows, window, "right")
+    tied = low != ranked
     if prefix:
         stray = ~mask_of(pc.fill_null(pc.starts_with(keys, pattern=prefix), fill_value=True))
         over = mask_of(pc.fill_null(pc.greater(keys, pa.scalar(prefix, pa.large_binary())), fill_value=False))
-        found = np.where(stray, np.where(over, len(cuts), 0), found)
+        ranked = np.where(stray, np.where(over, len(cuts), 0), ranked)
         tied &= ~stray
     rows = np.flatnonzero(tied)
     if len(rows):
@@ -145,8 +145,8 @@ def _bytes_ranks(keys: pa.LargeBinaryArray, cuts: list[bytes], side: Side) -> Ra
         search = bisect_right if side == "right" else bisect_left
         exact = [0 if value is None else search(cuts, value) for value in encoded.dictionary.to_pylist()]
         codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        found[rows] = np.array(exact or [0], np.int64)[codes]
-    return np.asarray(found, np.int64)
+        ranked[rows] = np.array(exact or [0], np.int64)[codes]
+    return np.asarray(ranked, np.int64)
 
 
 def _common_prefix(first: bytes, last: bytes) -> bytes:
@@ -155,7 +155,7 @@ def _common_prefix(first: bytes, last: bytes) -> bytes:
     return first[:size]
 
 
-def windows(array: pa.LargeBinaryArray, start: int) -> npt.NDArray[np.uint64]:
+def windows(array: pa.LargeBinaryArray, start: int) -> UInt64s:
     """Eight bytes of each string from start on, as a big-endian number; zeros behind its end."""
     count = len(array)
     _, offset_buffer, data_buffer = array.buffers()
@@ -164,10 +164,10 @@ def windows(array: pa.LargeBinaryArray, start: int) -> npt.NDArray[np.uint64]:
     offsets = np.frombuffer(offset_buffer, np.int64)[array.offset : array.offset + count + 1]
     data = np.frombuffer(data_buffer, np.uint8)
     taken = np.zeros((count, WINDOW), np.uint8)
-    for place in range(WINDOW):
-        at = offsets[:-1] + start + place
+    for byte in range(WINDOW):
+        at = offsets[:-1] + start + byte
         within = at < offsets[1:]
-        taken[within, place] = data[at[within]]
+        taken[within, byte] = data[at[within]]
     return taken.view(">u8").reshape(count).astype(np.uint64)
 
 
@@ -184,7 +184,7 @@ def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:
     return array.cast(pa.large_binary())
 
 
-def _float_keys(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _float_keys(values: npt.NDArray[np.float64]) -> Int64s:
     """float_key of every value at once."""
     bits = np.ascontiguousarray(values).view(np.int64)
     keys = np.where(bits >= 0, bits, -(bits & INT64_MAX))
@@ -197,11 +197,11 @@ def _decimal_keys(array: pa.Array, valid: Mask) -> KeyArray:
     if array.type.precision <= LONG_DECIMAL_DIGITS:
         return KeyArray(words[:, 0].copy(), valid)
     # Adding 2**127 to a two's complement number flips its sign bit, and nothing else.
-    high, low = (words[:, place].astype(np.uint64) for place in (1, 0))
-    return KeyArray(from_words(high ^ np.uint64(1 << 63), low), valid)
+    high, low = (words[:, word].astype(np.uint64) for word in (1, 0))
+    return KeyArray(from_words(high ^ SIGN_BIT, low), valid)
 
 
-def from_words(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> pa.LargeBinaryArray:
+def from_words(high: UInt64s, low: UInt64s) -> pa.LargeBinaryArray:
     """Keys of 16 bytes from two big-endian numbers of 8."""
     data = np.stack([high, low], axis=1).astype(">u8")
     offsets = np.arange(len(high) + 1, dtype=np.int64) * 16

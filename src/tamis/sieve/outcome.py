@@ -1,4 +1,4 @@
-"""What files are judged by, and what became of a batch of them."""
+"""What became of a batch of files."""
 
 from __future__ import annotations
 
@@ -7,30 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import typing as npt
 
-from tamis.predicate.bound import BoundPredicate
-from tamis.sieve.buckets import BucketSelector
+from tamis.predicate.arrays import Mask
 from tamis.sieve.files import FileBatch
-from tamis.sieve.order import Mask
-from tamis.sieve.partitions import PartitionSpec
-from tamis.sieve.runtime import BoundRuntimeFilter
 
-__all__ = ["BASES", "NO_LAYER", "Outcome", "Sieve"]
+__all__ = ["BASES", "NO_LAYER", "Outcome"]
 
 NO_LAYER = -1
 BASES = ("partition", "bucket", "stats")
 """What a runtime filter judges a file by, from the cheapest; each one together with those before it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sieve:
-    """What files are judged by, whatever batch they come in."""
-
-    predicate: BoundPredicate
-    specs: tuple[PartitionSpec, ...] = ()
-    runtime_filters: tuple[BoundRuntimeFilter, ...] = ()
-    bucket_selector: BucketSelector | None = None
-    strict: bool = False
-    """Raise where a file would be kept because it cannot be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +34,8 @@ class Outcome:
     """Kept, and every row satisfies the predicate: as certain, but whatever a runtime filter has still to say."""
     basis: npt.NDArray[np.int8]
     """The facts with which a runtime filter dropped the file, by their place in BASES; else NO_LAYER."""
+    together: Mask | None = None
+    """Files that statistics of values exclude, and of which their group decided: kept since another file of it may
+    match, or dropped since none may. None if there is none in the batch."""
+    fail_open: Mask | None = None
+    """Files in partitions that could not be judged, and were included for that. None if the batch has none."""

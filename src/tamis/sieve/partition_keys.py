@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.predicate.arrays import Int64s
 from tamis.predicate.schema import ColumnId
+from tamis.predicate.type_names import is_clock
 from tamis.sieve.transforms import Transform
 
 __all__ = [
@@ -25,11 +26,14 @@ __all__ = [
     "PartitionKey",
     "PartitionSpec",
     "comparable",
+    "comparable_values",
     "distinct",
     "plain_values",
+    "spec_label",
+    "spec_order",
 ]
 
-Codes = npt.NDArray[np.int64]
+Codes = Int64s
 NAN = "NaN"
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - counts are in UTC
 
@@ -42,13 +46,16 @@ class PartitionField:
     source: ColumnId | None
     """The source column's id; None if it has several, or one that no schema of the table knows."""
     transform: Transform
+    derived: bool = False
+    """True if its values follow from other fields' values: then it is no part of a partition's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
     """How files of one age are partitioned."""
 
-    spec_id: int
+    spec_id: int | None
+    """None in a format that has no ids: there a table has one spec."""
     fields: tuple[PartitionField, ...] = ()
 
     @property
@@ -61,7 +68,7 @@ class PartitionSpec:
 class PartitionKey:
     """What files have in common that lie in one partition of one spec; no partition if the spec has none."""
 
-    spec_id: int
+    spec_id: int | None
     partition: tuple[object, ...] | None = None
 
     @classmethod
@@ -71,10 +78,31 @@ class PartitionKey:
             return cls(spec.spec_id)
         return cls(spec.spec_id, tuple(map(comparable, values)))
 
+    @classmethod
+    def of_columns(cls, spec: PartitionSpec, columns: list[pa.Array]) -> list[PartitionKey]:
+        """The keys of many files: a column for each field, at least one; what `of` says of each row."""
+        if spec.is_unpartitioned:
+            return [cls(spec.spec_id)] * len(columns[0])
+        return [cls(spec.spec_id, row) for row in zip(*map(comparable_values, columns), strict=True)]
+
     @property
     def sort_key(self) -> tuple[int, str]:
         """A stable order over keys of different types."""
-        return self.spec_id, repr(self.partition)
+        return spec_order(self.spec_id), repr(self.partition)
+
+
+def spec_order(spec_id: int | None) -> int:
+    """Where a spec stands among others."""
+    return -1 if spec_id is None else spec_id
+
+
+def spec_label(spec_id: int | None) -> str:
+    """What a spec is called.
+
+    >>> spec_label(3), spec_label(None)
+    ('spec 3', 'the partition spec')
+    """
+    return "the partition spec" if spec_id is None else f"spec {spec_id}"
 
 
 def distinct(values: list[pa.Array], count: int) -> tuple[Codes, Codes]:
@@ -99,7 +127,7 @@ def plain_values(array: pa.Array) -> list[object]:
 
     Python has neither nanoseconds nor years beyond 9999. Nanoseconds stay what they are.
     """
-    if pt.is_timestamp(array.type) or pt.is_time(array.type):
+    if is_clock(array.type):
         if array.type.unit in {"s", "ms"}:
             tz = getattr(array.type, "tz", None)
             array = array.cast(pa.timestamp("us", tz) if pt.is_timestamp(array.type) else pa.time64("us"))
@@ -107,6 +135,13 @@ def plain_values(array: pa.Array) -> list[object]:
     elif pt.is_date32(array.type):
         array = array.view(pa.int32())
     return list(array.to_pylist())
+
+
+def comparable_values(array: pa.Array) -> list[object]:
+    """All values of a column as keys have them."""
+    values = plain_values(array)
+    # What else has several faces, dates and times, has become a number already.
+    return list(map(comparable, values)) if pt.is_floating(array.type) else values
 
 
 def comparable(value: Any) -> object:  # noqa: ANN401 - a partition value of any type

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +17,14 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from tamis.errors import UnevaluableError, UnknownSpecError
+from tamis.predicate.arrays import Mask
 from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.keys import has_order
 from tamis.predicate.schema import Column
-from tamis.predicate.type_names import a_type
+from tamis.predicate.type_names import a_type, is_clock
 from tamis.sieve.domain import Domain, Facts
 from tamis.sieve.notes import Notes
-from tamis.sieve.order import Mask, mask_of
+from tamis.sieve.order import mask_of
 from tamis.sieve.partition_keys import (
     NAN,
     Codes,
@@ -30,11 +32,14 @@ from tamis.sieve.partition_keys import (
     PartitionKey,
     PartitionSpec,
     comparable,
+    comparable_values,
     distinct,
     plain_values,
+    spec_label,
+    spec_order,
 )
 from tamis.sieve.transforms import Transform, preimage
-from tamis.sieve.trial import Trial, try_all
+from tamis.sieve.trial import Trial, Trials, try_all
 
 __all__ = [
     "FilterStats",
@@ -73,11 +78,14 @@ class Undecoded:
     field: int
     rows: Mask
     text: str
+    written: pa.Array | None = None
+    """Each file's value as the metadata writes it, as text: in these rows, equal texts are one value. Null where the
+    metadata has none, or the format does not tell: then nobody knows which files share a partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedTrial:
-    """The outcome for each distinct key, and which key each file has."""
+    """The trial of each distinct key, and which key each file has."""
 
     codes: Codes
     partition: Trial
@@ -87,14 +95,6 @@ class KeyedTrial:
     facts: Facts
     """What each distinct key says of the predicate's columns."""
     fail_open: Mask
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """One key's outcome: possible, certain and the deciding part; without and with buckets."""
-
-    partition: tuple[bool, bool, int]
-    bucket: tuple[bool, bool, int]
 
 
 class MultiSpecPartitionFilter:
@@ -117,17 +117,24 @@ class MultiSpecPartitionFilter:
             spec_id: reason for spec_id, spec in self._specs.items() if (reason := self._why_not(spec))
         }
         self._relevant = {
-            spec_id: tuple(place for place, field in enumerate(spec.fields) if self._tells(field))
+            spec_id: tuple(position for position, field in enumerate(spec.fields) if self._tells(field))
             for spec_id, spec in self._specs.items()
         }
-        self._memo: dict[tuple[int, tuple[object, ...]], _Judged] = {}
+        self._memo: dict[int | None, dict[tuple[object, ...], int]] = {}
+        """Of each spec, the number of each key that has been judged: its place in the two trials."""
+        self._by_partition, self._by_bucket = Trials(), Trials()
+        """The trials of all keys so far, without buckets and with them."""
         self._errors: set[PartitionKey] = set()
         self._open: set[PartitionKey] = set()
-        self.notes = Notes()
-        for text in predicate.notes:
-            self.notes.add(text)
-        for spec_id, reason in sorted(self._unevaluable.items()):
-            self.notes.add(f"spec {spec_id} cannot be evaluated, its files are kept: {reason}")
+        self.begun = (
+            *predicate.notes,
+            *(
+                f"{spec_label(spec_id)} cannot be evaluated, its files are kept: {self._unevaluable[spec_id]}"
+                for spec_id in sorted(self._unevaluable, key=spec_order)
+            ),
+        )
+        """The notes that there are before any file is judged."""
+        self.notes = Notes.of(self.begun)
 
     @property
     def stats(self) -> FilterStats:
@@ -160,7 +167,7 @@ class MultiSpecPartitionFilter:
 
     def judge(
         self,
-        spec_id: int,
+        spec_id: int | None,
         partition: pa.StructArray | None,
         count: int,
         undecoded: Iterable[Undecoded] = (),
@@ -173,54 +180,72 @@ class MultiSpecPartitionFilter:
         if spec_id in self._unevaluable and self._strict and count:
             reason = self._unevaluable[spec_id]
             raise UnevaluableError(
-                f"spec {spec_id} cannot be evaluated: {reason}. Plan without strict=True to keep its files.",
+                f"{spec_label(spec_id)} cannot be evaluated: {reason}. Plan without strict=True to keep its files.",
                 reason=reason,
             )
-        places = () if partition is None else self._relevant[spec_id]
-        failed = _by_field(part for part in undecoded if part.field in places)
+        positions = () if partition is None else self._relevant[spec_id]
+        faults = tuple(undecoded)
+        failed = _by_field(fault for fault in faults if fault.field in positions)
         children = [] if partition is None else [_plain(child) for child in partition.flatten()]
-        needed = [children[place] for place in places]
-        codes, first = distinct([*needed, *(pa.array(part.rows) for part in failed.values())], count)
+        needed = [children[position] for position in positions]
+        codes, first = distinct([*needed, *(pa.array(fault.rows) for fault in failed.values())], count)
         values = [child.take(pa.array(first)) for child in needed]
-        misread = {place: (part.rows[first], part.text) for place, part in failed.items()}
-        keys = _tuples(values, [misread[place][0] if place in misread else None for place in places], len(first))
-        facts, errors = self._facts(spec, places, values, misread, len(first))
-        self._judge_new(spec_id, keys, facts)
-        known = [self._memo[spec_id, key] for key in keys]
-        by_partition, by_bucket = (
-            Trial.of([getattr(one, side) for one in known]) for side in ("partition", "bucket")
+        misread = {position: (fault.rows[first], fault.text) for position, fault in failed.items()}
+        keys = _tuples(
+            values, [misread[position][0] if position in misread else None for position in positions], len(first)
         )
+        facts, errors = self._facts(spec, positions, values, misread, len(first))
+        numbers = self._judged(spec_id, keys, facts)
+        by_partition, by_bucket = self._by_partition.take(numbers), self._by_bucket.take(numbers)
         fail_open = by_bucket.possible & (errors | (spec_id in self._unevaluable))
-        self._count(spec, children, codes, errors, fail_open)
+        self._count(spec, children, faults, errors[codes], fail_open[codes])
         return KeyedTrial(codes, by_partition, by_bucket, facts, fail_open)
 
-    def _judge_new(self, spec_id: int, keys: list[tuple[object, ...]], facts: Facts) -> None:
-        """Judge the keys that no batch has brought before, all at once."""
-        new = np.array([place for place, key in enumerate(keys) if (spec_id, key) not in self._memo], np.int64)
-        if not len(new):
-            return
-        facts = facts if len(new) == len(keys) else facts.take(new)
-        by_partition = try_all(self._predicate.conjuncts, facts.without_buckets())
-        by_bucket = try_all(self._predicate.conjuncts, facts)
-        for place, partition, bucket in zip(new.tolist(), by_partition.rows(), by_bucket.rows(), strict=True):
-            self._memo[spec_id, keys[place]] = _Judged(partition, bucket)
+    def _judged(self, spec_id: int | None, keys: list[tuple[object, ...]], facts: Facts) -> Codes:
+        """The numbers of these keys; those that no batch has brought before are judged, all at once."""
+        known = self._memo.setdefault(spec_id, {})
+        numbers = np.fromiter(map(known.get, keys, repeat(-1)), np.int64, len(keys))
+        new = np.flatnonzero(numbers < 0)
+        if len(new):
+            facts = facts if len(new) == len(keys) else facts.take(new)
+            numbers[new] = len(self._by_partition) + np.arange(len(new))
+            self._by_partition.add(try_all(self._predicate.conjuncts, facts.without_buckets()))
+            self._by_bucket.add(try_all(self._predicate.conjuncts, facts))
+            known.update(zip((keys[index] for index in new.tolist()), numbers[new].tolist(), strict=True))
+        return numbers
 
     def _count(
-        self, spec: PartitionSpec, children: list[pa.Array], codes: Codes, errors: Mask, fail_open: Mask
+        self,
+        spec: PartitionSpec,
+        children: list[pa.Array],
+        faults: tuple[Undecoded, ...],
+        errors: Mask,
+        fail_open: Mask,
     ) -> None:
-        """Count whole partition keys, each once, however many batches it comes in."""
-        for found, mask in ((self._errors, errors), (self._open, fail_open)):
-            rows = np.flatnonzero(mask[codes]) if mask.any() else np.empty(0, np.int64)
-            if len(rows):
-                values = [child.take(pa.array(rows)) for child in children]
-                _, first = distinct(values, len(rows))
-                values = [child.take(pa.array(first)) for child in values]
-                whole = _tuples(values, [None] * len(values), len(first))
-                found |= {PartitionKey.of(spec, row or None) for row in whole}
+        """Count whole partition keys, each once, however many batches it comes in.
 
-    def _spec(self, spec_id: int) -> PartitionSpec:
+        A value that could not be decoded stands in its key as it is written: two of them are two partitions.
+        """
+        for counted, mask in ((self._errors, errors), (self._open, fail_open)):
+            rows = np.flatnonzero(mask)
+            if len(rows):
+                texts = _texts(faults)
+                values, written = (
+                    [child.take(pa.array(rows)) for child in columns] for columns in (children, texts.values())
+                )
+                _, first = distinct([*values, *written], len(rows))
+                keys = _tuples([child.take(pa.array(first)) for child in values], [None] * len(values), len(first))
+                for place, child in zip(texts, written, strict=True):
+                    told = child.take(pa.array(first)).to_pylist()
+                    keys = [
+                        key if text is None else (*key[:place], (text,), *key[place + 1 :])
+                        for key, text in zip(keys, told, strict=True)
+                    ]
+                counted |= {PartitionKey.of(spec, row or None) for row in keys}
+
+    def _spec(self, spec_id: int | None) -> PartitionSpec:
         if spec_id not in self._specs:
-            known = tuple(sorted(self._specs))
+            known = tuple(sorted(id_ for id_ in self._specs if id_ is not None))
             raise UnknownSpecError(
                 f"a file has partition spec {spec_id}, but the table's metadata knows only {known}. "
                 "The metadata is corrupt: do not change the table, restore it from an older metadata file.",
@@ -248,7 +273,7 @@ class MultiSpecPartitionFilter:
     def _facts(
         self,
         spec: PartitionSpec,
-        places: Iterable[int],
+        positions: Iterable[int],
         values: list[pa.Array],
         misread: dict[int, tuple[Mask, str]],
         count: int,
@@ -256,10 +281,10 @@ class MultiSpecPartitionFilter:
         """What the distinct keys say of the predicate's columns, and which of them could not be decoded."""
         facts = Facts(count, {})
         errors = np.zeros(count, np.bool_)
-        for place, child in zip(places, values, strict=True):
-            field = spec.fields[place]
+        for position, child in zip(positions, values, strict=True):
+            field = spec.fields[position]
             column = self._columns[field.source]  # type: ignore[index] # relevant fields have a source
-            domain, unreadable = self._domain(spec, field, column, child, misread.get(place))
+            domain, unreadable = self._domain(spec, field, column, child, misread.get(position))
             errors |= unreadable
             facts = facts.and_also(Facts(count, {column.id: domain}))
         return facts, errors
@@ -272,14 +297,14 @@ class MultiSpecPartitionFilter:
         values: pa.Array,
         failed: tuple[Mask, str] | None,
     ) -> tuple[Domain, Mask]:
-        found = preimage(field.transform, column.type, values, values)
+        source_values = preimage(field.transform, column.type, values, values)
         unreadable = np.zeros(len(values), np.bool_)
-        problems = [(problem.mask, problem.text) for problem in found.problems]
+        problems = [(problem.mask, problem.text) for problem in source_values.problems]
         for mask, text in [*problems, *([failed] if failed else [])]:
             if mask.any():
                 unreadable |= mask
                 self._fail(spec, field, values, mask, text)
-        if not found.null_is_null:
+        if not source_values.null_is_null:
             return Domain.any(len(values)), unreadable
         null = mask_of(values.is_null())
         nan = (
@@ -291,14 +316,14 @@ class MultiSpecPartitionFilter:
             null | unreadable,
             nan | unreadable,
             ~(null | nan) | unreadable,
-            (found.range.keep(~unreadable),) if found.range is not None else (),
-            (found.buckets.keep(~unreadable),) if found.buckets is not None else (),
+            (source_values.range.keep(~unreadable),) if source_values.range is not None else (),
+            (source_values.buckets.keep(~unreadable),) if source_values.buckets is not None else (),
         )
         return domain, unreadable
 
     def _fail(self, spec: PartitionSpec, field: PartitionField, values: pa.Array, mask: Mask, text: str) -> None:
         example = values[int(np.flatnonzero(mask)[0])]
-        reason = f"spec {spec.spec_id}, partition field {field.name}, value {example}: {text}"
+        reason = f"{spec_label(spec.spec_id)}, partition field {field.name}, value {example}: {text}"
         if self._strict:
             raise UnevaluableError(
                 f"cannot judge a partition: {reason}. Plan without strict=True to keep its files.", reason=reason
@@ -308,17 +333,29 @@ class MultiSpecPartitionFilter:
 
 def _by_field(undecoded: Iterable[Undecoded]) -> dict[int, Undecoded]:
     """What could not be decoded, each field once; the first reason stands for all."""
-    found: dict[int, Undecoded] = {}
-    for part in undecoded:
-        first = found.get(part.field)
-        found[part.field] = part if first is None else Undecoded(part.field, first.rows | part.rows, first.text)
-    return found
+    by_field: dict[int, Undecoded] = {}
+    for fault in undecoded:
+        first = by_field.get(fault.field)
+        by_field[fault.field] = (
+            fault if first is None else Undecoded(fault.field, first.rows | fault.rows, first.text)
+        )
+    return by_field
+
+
+def _texts(faults: Iterable[Undecoded]) -> dict[int, pa.Array]:
+    """By field, how values are written that could not be decoded; null of all others."""
+    texts: dict[int, pa.Array] = {}
+    for fault in faults:
+        if fault.written is not None:
+            own = pc.if_else(pa.array(fault.rows), fault.written, pa.scalar(None, pa.string()))
+            texts[fault.field] = pc.coalesce(texts[fault.field], own) if fault.field in texts else own
+    return texts
 
 
 def _tuples(values: list[pa.Array], misread: list[Mask | None], count: int) -> list[tuple[object, ...]]:
     """The rows as tuples that can be hashed and compared; what could not be decoded equals only its like."""
     columns = [
-        [comparable(value) for value in plain_values(child)]
+        comparable_values(child)
         if mask is None
         else [UNDECODED if bad else comparable(value) for value, bad in zip(plain_values(child), mask, strict=True)]
         for child, mask in zip(values, misread, strict=True)
@@ -337,4 +374,8 @@ def _array_of(value: object, column: Column | None, transform: Transform) -> pa.
         return pa.array([value])
     if pt.is_floating(column.type) and value == NAN:
         return pa.array([float("nan")], column.type)
+    if is_clock(column.type) and column.type.unit in {"s", "ms"}:
+        # A key counts in microseconds, whatever the column does.
+        count = pa.timestamp("us", column.type.tz) if pt.is_timestamp(column.type) else pa.time64("us")
+        return pa.array([value], count).cast(column.type)
     return pa.array([value], pa.binary(16) if column.type == pa.uuid() else column.type)

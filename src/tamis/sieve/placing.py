@@ -18,19 +18,19 @@ def placed(cuts: Cuts, column: Column, domain: Domain) -> tuple[Ranks, Ranks]:
     """Between which cuts the ordinary values lie: the tightest of all ranges."""
     low = np.zeros(len(domain), np.int64)
     high = np.full(len(domain), _ceiling(cuts, column), np.int64)
-    for part in domain.ranges:
-        _narrow(low, high, part, cuts)
+    for range_ in domain.ranges:
+        _narrow(low, high, range_, cuts)
     return low, high
 
 
-def _narrow(low: Ranks, high: Ranks, part: Range, cuts: Cuts) -> None:
-    if part.lower is not None:
-        found = ranks(part.lower, cuts, "right")
-        np.maximum(low, found, out=low, where=part.lower.valid)
-    if part.upper is not None:
+def _narrow(low: Ranks, high: Ranks, range_: Range, cuts: Cuts) -> None:
+    if range_.lower is not None:
+        rank = ranks(range_.lower, cuts, "right")
+        np.maximum(low, rank, out=low, where=range_.lower.valid)
+    if range_.upper is not None:
         # Just below an open end lie the values after every cut that is strictly below it.
-        found = ranks(part.upper, cuts, "left" if part.upper_open else "right")
-        np.minimum(high, found, out=high, where=part.upper.valid)
+        rank = ranks(range_.upper, cuts, "left" if range_.upper_open else "right")
+        np.minimum(high, rank, out=high, where=range_.upper.valid)
 
 
 def _ceiling(cuts: Cuts, column: Column) -> int:

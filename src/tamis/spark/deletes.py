@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy import typing as npt
 from pyarrow import types as pt
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -20,10 +19,13 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.formats.errors import unreadable
 from tamis.formats.scan import EqualityDeletes, FileGroup, OwnNames, PositionDeletes, ReadField, Scan, Vectors
-from tamis.spark.paths import quoted
+from tamis.predicate.arrays import Int64s
+from tamis.predicate.names import backticked
 from tamis.spark.pushdown import Veil
-from tamis.spark.relation import relation
+from tamis.spark.relation import relation, united
+from tamis.spark.second_way import Files, arrow_frame, has_reader, why_not_spark_columns
 from tamis.spark.sharing import read_names, shared, taken
+from tamis.spark.stores import Reach
 from tamis.spark.types import plain_schema, read_schema
 
 __all__ = ["NUMBER", "POSITION", "equality_lookup", "small_frame", "without_equal", "without_positions"]
@@ -43,7 +45,10 @@ MOST_LOCAL: Final = 1_000_000
 _DATA: Final = "data"
 _DELETE: Final = "delete"
 _URI: Final = "uri"
-Numbers = npt.NDArray[np.int64]
+_POSITION_FIELDS: Final = (
+    ReadField("file_path", pa.string(), written_as="file_path"),
+    ReadField("pos", pa.int64(), written_as="pos"),
+)
 
 
 def small_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -51,18 +56,18 @@ def small_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table, plain_schema(table.schema))
 
 
-def without_positions(spark: SparkSession, scan: Scan, group: FileGroup, frame: DataFrame) -> DataFrame:
+def without_positions(reach: Reach, scan: Scan, group: FileGroup, frame: DataFrame) -> DataFrame:
     """The rows of a frame with NUMBER and POSITION that no position delete or vector of the group names."""
-    parts, rows, own = [], 0, scan.own
+    frames, rows, own = [], 0, scan.own
     if scan.positions is not None:
-        parts += _from_files(spark, scan, scan.positions, group.numbers)
+        frames += _from_files(reach, scan, scan.positions, group.numbers)
         rows += scan.positions.rows
     if scan.vectors is not None:
-        parts += _from_vectors(spark, scan.vectors, group.numbers, own)
+        frames += _from_vectors(reach, scan.vectors, group.numbers, own)
         rows += scan.vectors.rows
-    if not parts:
+    if not frames:
         return frame.drop(own(NUMBER), own(POSITION))
-    deleted = _sized(reduce(lambda left, right: left.union(right), parts), rows)
+    deleted = _sized(united(frames), rows)
     same = (f.col(own(NUMBER)) == f.col(own(_DATA))) & (f.col(own(POSITION)) == f.col(own(_DELETE)))
     return frame.join(deleted, same, "left_anti").drop(own(NUMBER), own(POSITION))
 
@@ -71,87 +76,104 @@ def _sized(deleted: DataFrame, rows: int) -> DataFrame:
     return f.broadcast(deleted) if rows <= MOST_BROADCAST else deleted
 
 
-def _from_files(spark: SparkSession, scan: Scan, positions: PositionDeletes, numbers: Numbers) -> list[DataFrame]:
+def _from_files(reach: Reach, scan: Scan, positions: PositionDeletes, numbers: Int64s) -> list[DataFrame]:
     """(number, position) of the rows that position delete files name, each for the data that it applies to."""
     schema = StructType([StructField("file_path", StringType()), StructField("pos", LongType())])
-    mine, own = np.isin(positions.data, numbers), scan.own
-    data, delete = positions.data[mine], positions.delete[mine]
+    applies, own = np.isin(positions.data, numbers), scan.own
+    data, delete = positions.data[applies], positions.delete[applies]
     formats = positions.files["file_format"].combine_chunks().take(pa.array(delete)).to_numpy(zero_copy_only=False)
     frames = []
-    for kind in dict.fromkeys(formats.tolist()):
-        chosen = formats == kind
-        used, places = np.unique(delete[chosen], return_inverse=True)
+    for file_format in dict.fromkeys(formats.tolist()):
+        chosen = formats == file_format
+        used, indices = np.unique(delete[chosen], return_inverse=True)
         paths = positions.files["path"].take(pa.array(used)).to_pylist()
-        found = relation(spark, kind, schema, paths)
-        uris = found.uris()
+        if file_format == "avro" and scan.second_way and not has_reader(reach, paths[0]):
+            known = paths
+            by_file = Files(file_format, tuple(paths), pa.table({own(_URI): paths}))
+            rows = arrow_frame(reach, by_file, _POSITION_FIELDS).withColumnRenamed("pos", own(_DELETE))
+        else:
+            files = relation(reach, file_format, schema, paths)
+            uris = files.uris()
+            known = [uris[path] for path in paths]
+            rows = files.frame.select("file_path", f.col("pos").alias(own(_DELETE)), files.file.alias(own(_URI)))
         pairs = pa.table(
             {
-                own(_URI): pa.array([uris[path] for path in paths]).take(pa.array(places)),
+                own(_URI): pa.array(known, pa.string()).take(pa.array(indices)),
                 "file_path": scan.files["path"].take(pa.array(data[chosen])).combine_chunks(),
                 own(_DATA): data[chosen],
             }
         )
-        rows = found.frame.select("file_path", f.col("pos").alias(own(_DELETE)), found.file.alias(own(_URI)))
         frames.append(
-            rows.join(f.broadcast(small_frame(spark, pairs)), [own(_URI), "file_path"]).select(
+            rows.join(f.broadcast(small_frame(reach.spark, pairs)), [own(_URI), "file_path"]).select(
                 own(_DATA), own(_DELETE)
             )
         )
     return frames
 
 
-def _from_vectors(spark: SparkSession, vectors: Vectors, numbers: Numbers, own: OwnNames) -> list[DataFrame]:
+def _from_vectors(reach: Reach, vectors: Vectors, numbers: Int64s, own: OwnNames) -> list[DataFrame]:
     mine = np.flatnonzero(np.isin(vectors.data, numbers))
     if not len(mine):
         return []
+    frames = []
     if vectors.rows > MOST_LOCAL:
         from tamis.spark.vectors import decoded_on_executors
 
-        return [decoded_on_executors(spark, vectors, mine, (own(_DATA), own(_DELETE)))]
+        in_files = mine[~np.isin(mine, list(vectors.held))]
+        mine = mine[np.isin(mine, list(vectors.held))]
+        if len(in_files):
+            frames.append(decoded_on_executors(reach, vectors, in_files, (own(_DATA), own(_DELETE))))
+        if not len(mine):
+            return frames
     files: dict[str, bytes] = {}
     data, deleted = [], []
     for place in mine.tolist():
-        location = vectors.location[place]
-        if location not in files:
+        location, start = vectors.location[place], int(vectors.offset[place])
+        if place not in vectors.held and location not in files:
             files[location] = vectors.fetch(location)
-        start = int(vectors.offset[place])
+        blob = (
+            vectors.held[place]
+            if place in vectors.held
+            else files[location][start : start + int(vectors.length[place])]
+        )
         try:
-            found = vectors.decode(files[location][start : start + int(vectors.length[place])])
+            found = vectors.decode(blob)
         except ValueError as error:
             raise unreadable(location, str(error), start) from error
         data.append(np.full(len(found), vectors.data[place]))
         deleted.append(found)
-    return [small_frame(spark, pa.table({own(_DATA): np.concatenate(data), own(_DELETE): np.concatenate(deleted)}))]
+    listed = pa.table({own(_DATA): np.concatenate(data), own(_DELETE): np.concatenate(deleted)})
+    return [*frames, small_frame(reach.spark, listed)]
 
 
-def equality_lookup(scan: Scan, numbers: Numbers) -> dict[str, pa.Array]:
-    """The sequence number and the scopes of these files; a file that a part does not concern has no scope in it."""
-    found: dict[str, pa.Array] = {}
+def equality_lookup(scan: Scan, numbers: Int64s) -> dict[str, pa.Array]:
+    """The sequence number and the scopes of these files; one that deletes do not concern has no scope in them."""
+    columns: dict[str, pa.Array] = {}
     own = scan.own
     sequence = np.zeros(len(numbers), np.int64)
-    for place, part in enumerate(scan.equality):
-        known = part.data["number"].to_numpy()
-        at = np.clip(np.searchsorted(known, numbers), 0, max(len(known) - 1, 0))
-        concerned = known[at] == numbers
-        sequence = np.where(concerned, part.data["sequence"].to_numpy()[at], sequence)
-        found[own(SCOPE.format(place))] = pa.array(part.data["scope"].to_numpy()[at], mask=~concerned)
-    found[own(SEQUENCE)] = pa.array(sequence)
-    return found
+    for number, deletes in enumerate(scan.equality):
+        concerning = deletes.data["number"].to_numpy()
+        at = np.clip(np.searchsorted(concerning, numbers), 0, max(len(concerning) - 1, 0))
+        concerned = concerning[at] == numbers
+        sequence = np.where(concerned, deletes.data["sequence"].to_numpy()[at], sequence)
+        columns[own(SCOPE.format(number))] = pa.array(deletes.data["scope"].to_numpy()[at], mask=~concerned)
+    columns[own(SEQUENCE)] = pa.array(sequence)
+    return columns
 
 
-def without_equal(spark: SparkSession, scan: Scan, frame: DataFrame) -> DataFrame:
+def without_equal(reach: Reach, scan: Scan, frame: DataFrame) -> DataFrame:
     """The rows of a frame with SEQUENCE and SCOPEs that no younger delete of their scope equals."""
     own = scan.own
-    for place, part in enumerate(scan.equality):
-        floats = [_is_float(scan, path) for path in part.columns]
-        deleted = _values(spark, part, floats, own)
-        scope = own(SCOPE.format(place))
+    for position, deletes in enumerate(scan.equality):
+        floats = [_is_float(scan, path) for path in deletes.columns]
+        deleted = _values(reach, scan, deletes, floats)
+        scope = own(SCOPE.format(position))
         same = (f.col(scope) == f.col(own(_DATA))) & (f.col(own(SEQUENCE)) < f.col(own(_DELETE)))
-        for number, path in enumerate(part.columns):
+        for number, path in enumerate(deletes.columns):
             same = same & _field(path).eqNullSafe(f.col(own(_value(number))))
             if floats[number]:
                 same = same & (_is_minus_zero(_field(path)) == f.col(own(_sign(number))))
-        frame = frame.join(_sized(deleted, part.rows), same, "left_anti").drop(scope)
+        frame = frame.join(_sized(deleted, deletes.rows), same, "left_anti").drop(scope)
     return frame.drop(own(SEQUENCE))
 
 
@@ -159,8 +181,8 @@ def _is_float(scan: Scan, path: tuple[str, ...]) -> bool:
     """Whether a compared column is a float."""
     fields: Sequence[ReadField] = (*scan.fields, *scan.hidden)
     for name in path[:-1]:
-        fields = next(one.children for one in fields if one.name == name)
-    return bool(pt.is_floating(next(one.type for one in fields if one.name == path[-1])))
+        fields = next(field.children for field in fields if field.name == name)
+    return bool(pt.is_floating(next(field.type for field in fields if field.name == path[-1])))
 
 
 def _is_minus_zero(number: Column) -> Column:
@@ -168,38 +190,49 @@ def _is_minus_zero(number: Column) -> Column:
     return f.when(number == 0, number.cast("string") == "-0.0").otherwise(f.lit(False))  # noqa: FBT003 - a column
 
 
-def _values(spark: SparkSession, part: EqualityDeletes, floats: Sequence[bool], own: OwnNames) -> DataFrame:
+def _values(reach: Reach, scan: Scan, deletes: EqualityDeletes, floats: Sequence[bool]) -> DataFrame:
     """A row for each deleted value of a scope: the values, the scope, and the youngest delete's sequence number."""
-    frames = []
-    for group in part.groups:
+    frames, own = [], scan.own
+    for group in deletes.groups:
         paths = group.files["path"].to_pylist()
+        if scan.second_way and why_not_spark_columns(reach, group, group.fields, paths[0]) is not None:
+            told = pa.table({own(_DATA): group.files["scope"], own(_DELETE): group.files["sequence"]})
+            frames.append(arrow_frame(reach, Files(group.file_format, tuple(paths), told), group.fields))
+            continue
         read, _ = shared(group.fields, own)
         names = read_names(read, own)
-        found = relation(spark, group.file_format, read_schema(read, names), paths, dict(group.options))
-        uris = found.uris()
+        files = relation(reach, group.file_format, read_schema(read, names), paths, dict(group.options))
+        uris = files.uris()
         columns = {own(_URI): [uris[path] for path in paths]}
-        known = pa.table({**columns, own(_DATA): group.files["scope"], own(_DELETE): group.files["sequence"]})
+        by_uri = pa.table({**columns, own(_DATA): group.files["scope"], own(_DELETE): group.files["sequence"]})
         veil = Veil(group.file_format)
         values = [
-            taken(veil.column(one, name), one, field).alias(field.name, metadata={})
-            for field, one, name in zip(group.fields, read, names, strict=True)
+            taken(veil.column(column, name), column, field).alias(field.name, metadata={})
+            for field, column, name in zip(group.fields, read, names, strict=True)
         ]
-        rows = found.frame.select(*values, found.file.alias(own(_URI)))
-        frames.append(rows.join(f.broadcast(small_frame(spark, known)), own(_URI)))
-    united = reduce(lambda left, right: left.union(right), frames)
-    keys = {own(_value(number)): _written(part, number) for number in range(len(part.columns))}
-    keys |= {own(_sign(number)): _is_minus_zero(_written(part, number)) for number, one in enumerate(floats) if one}
+        rows = files.frame.select(*values, files.file.alias(own(_URI)))
+        joined = rows.join(f.broadcast(small_frame(reach.spark, by_uri)), own(_URI))
+        frames.append(
+            joined.select(*(f.col(backticked(field.name)) for field in group.fields), own(_DATA), own(_DELETE))
+        )
+    written = united(frames)
+    keys = {own(_value(number)): _written(deletes, number) for number in range(len(deletes.columns))}
+    keys |= {
+        own(_sign(number)): _is_minus_zero(_written(deletes, number))
+        for number, is_float in enumerate(floats)
+        if is_float
+    }
     named = [key.alias(name) for name, key in keys.items()]
     return (
-        united.select(*named, own(_DATA), own(_DELETE))
+        written.select(*named, own(_DATA), own(_DELETE))
         .groupBy(*keys, own(_DATA))
         .agg(f.max(own(_DELETE)).alias(own(_DELETE)))
     )
 
 
-def _written(part: EqualityDeletes, number: int) -> Column:
+def _written(deletes: EqualityDeletes, number: int) -> Column:
     """A deleted value, by its path in the delete file: the same as in the table, but for a hidden column's name."""
-    return _field(part.written[number])
+    return _field(deletes.written[number])
 
 
 def _value(number: int) -> str:
@@ -211,4 +244,4 @@ def _sign(number: int) -> str:
 
 
 def _field(path: tuple[str, ...]) -> Column:
-    return reduce(lambda column, name: column.getField(name), path[1:], f.col(quoted(path[0])))
+    return reduce(lambda column, name: column.getField(name), path[1:], f.col(backticked(path[0])))

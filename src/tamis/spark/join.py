@@ -20,11 +20,12 @@ from pyspark.sql import DataFrame, functions
 
 from tamis.errors import FilterInputError, JoinError
 from tamis.formats import FormatTable
+from tamis.predicate.names import backticked
 from tamis.predicate.schema import Column
-from tamis.sieve.joinkeys import convert
-from tamis.sieve.keyinput import column_paths
+from tamis.sieve.join.key_input import column_paths
+from tamis.sieve.join.keys import convert
+from tamis.sieve.join.runtime import MAX_KEYS, RuntimeFilter
 from tamis.sieve.partitions import PartitionSpec
-from tamis.sieve.runtime import MAX_KEYS, RuntimeFilter
 from tamis.spark.keys import (
     LEAST_SAVED,
     Side,
@@ -34,7 +35,6 @@ from tamis.spark.keys import (
     outlook,
     require_columns,
 )
-from tamis.spark.paths import quoted
 from tamis.spark.session import is_case_sensitive
 
 __all__ = ["Join", "KeyOptions", "join_keys", "joined"]
@@ -87,7 +87,7 @@ class Join:
             return cls(column_paths(list(on)), tuple(on.values()), kind, null_safe, named=False)
         names = [on] if isinstance(on, str) else list(on)
         paths = column_paths([(name,) for name in names])
-        return cls(paths, tuple(map(quoted, names)), kind, null_safe, named=True)
+        return cls(paths, tuple(map(backticked, names)), kind, null_safe, named=True)
 
 
 def join_keys(
@@ -174,11 +174,12 @@ def _using(
     mine = [_place(table, path[0]) for path in join.columns]
     selected = []
     for left, right in zip(mine, keys, strict=True):
-        left_key, right_key = table[quoted(table.columns[left])], renamed[renamed.columns[right]].alias(names[right])
+        left_key = table[backticked(table.columns[left])]
+        right_key = renamed[renamed.columns[right]].alias(names[right])
         if join.how == "full":
             left_key = functions.coalesce(left_key, right_key).alias(table.columns[left])
         selected.append(right_key if join.how == "right" else left_key)
-    selected += [table[quoted(name)] for place, name in enumerate(table.columns) if place not in mine]
+    selected += [table[backticked(name)] for place, name in enumerate(table.columns) if place not in mine]
     if join.how not in {"semi", "anti"}:
         rest = [(place, name) for place, name in enumerate(names) if place not in keys]
         selected += [renamed[renamed.columns[place]].alias(name) for place, name in rest]
@@ -187,7 +188,7 @@ def _using(
 
 def _condition(table: DataFrame, other: DataFrame, others: Sequence[str], join: Join) -> SparkColumn:
     pairs = [
-        (table[".".join(map(quoted, path))], other[name]) for path, name in zip(join.columns, others, strict=True)
+        (table[".".join(map(backticked, path))], other[name]) for path, name in zip(join.columns, others, strict=True)
     ]
     return reduce(lambda one, two: one & two, [a.eqNullSafe(b) if join.null_safe else a == b for a, b in pairs])
 

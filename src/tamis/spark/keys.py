@@ -26,11 +26,11 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import DataType, DecimalType, StructField
 
 from tamis.errors import FilterInputError
-from tamis.sieve.bloom import Bloom
-from tamis.sieve.bloomwork import bloom_part, merged
-from tamis.sieve.keyinput import ColumnName, column_paths
-from tamis.sieve.runtime import MAX_KEYS, Collected, RuntimeFilter
-from tamis.spark.paths import quoted
+from tamis.predicate.names import backticked
+from tamis.sieve.join.bloom import Bloom
+from tamis.sieve.join.bloom_making import bloom_part, merged
+from tamis.sieve.join.key_input import ColumnName, column_paths
+from tamis.sieve.join.runtime import MAX_KEYS, Collected, RuntimeFilter
 from tamis.spark.session import checked
 from tamis.spark.shipping import explained, on_executors
 
@@ -149,24 +149,31 @@ def looked_at(df: DataFrame) -> Side:
         return Side(df, None, whole=False)
     texts = {field.name for field in fields if field.dataType.typeName() in {"string", "binary"}}
     most = max(min(MAX_LOCAL_ROWS, MAX_LOCAL_BYTES // (MAX_CELL_BYTES * len(texts) + 16 * len(fields) + 1)), 1)
-    rows = _cut(df.limit(most + 1), [field.name for field in fields], texts).toArrow()
+    rows = _cut(df.limit(most + 1), [field.name for field in fields], texts)
     if pc.any(rows.column(_WIDE)).as_py():
         return Side(df, None, whole=False)
     return Side(df, rows.drop_columns([_WIDE]), whole=rows.num_rows <= most)
 
 
-def _cut(df: DataFrame, names: Sequence[str], texts: Collection[str]) -> DataFrame:
-    """The rows without long values, and whether each had one: so much cannot come to the driver by accident."""
-    wide = no = functions.lit(False)  # noqa: FBT003 - a literal of SQL
-    columns = []
+def _cut(df: DataFrame, names: Sequence[str], texts: Collection[str]) -> pa.Table:
+    """The rows without long values, and whether each had one: so much cannot come to the driver by accident.
+
+    One expression for all: each that Spark is given takes several messages to it.
+    """
+    wide, columns = ["false"], []
     for name in names:
-        column = functions.col(quoted(name))
+        column = backticked(name)
         if name in texts:
-            long = functions.coalesce(functions.octet_length(column) > MAX_CELL_BYTES, no)
-            wide = wide | long
-            column = functions.when(~long, column).alias(name)
+            long = f"coalesce(octet_length({column}) > {MAX_CELL_BYTES}, false)"
+            wide.append(long)
+            column = f"if({long}, null, {column}) as {column}"
         columns.append(column)
-    return df.select(*columns, wide.alias(_WIDE))
+    rows = df.selectExpr(f"struct({', '.join((*columns, f'{_any(wide)} as {_WIDE}'))}) as row").toArrow()
+    return pa.Table.from_struct_array(rows.column("row"))
+
+
+def _any(conditions: Sequence[str]) -> str:
+    return f"({' or '.join(conditions)})"
 
 
 def outlook(
@@ -210,6 +217,7 @@ def require_columns(df: DataFrame, columns: Sequence[str]) -> list[StructField]:
             f"the DataFrame has no such key columns, or not just one of each: {', '.join(columns)}. "
             f"It has {', '.join(df.columns)}.",
             columns=tuple(columns),
+            reason="not just one such column",
         ) from error
 
 
@@ -224,12 +232,18 @@ def _check(df: DataFrame, columns: Sequence[str], paths: Sequence[tuple[str, ...
             f"{len(columns)} key columns ({', '.join(columns)}) are to be compared with {len(paths)} columns of the "
             f"table ({', '.join('.'.join(path) for path in paths)}). Name as many of each.",
             columns=tuple(columns),
-            names=tuple(paths),
+            reason=f"{len(columns)} for {len(paths)} columns of the table",
         )
     if max_keys < 0:
-        raise FilterInputError(f"max_keys is {max_keys}: give 0 or more.", max_keys=max_keys)
+        raise FilterInputError(
+            f"max_keys is {max_keys}: give 0 or more.", columns=tuple(columns), reason="max_keys below 0"
+        )
     if df.isStreaming:
-        raise FilterInputError("a stream has no last key: join with a DataFrame that is not a stream.")
+        raise FilterInputError(
+            "a stream has no last key: join with a DataFrame that is not a stream.",
+            columns=tuple(columns),
+            reason="a stream",
+        )
 
 
 def _arrow_type(name: str, type_: DataType) -> pa.DataType:
@@ -239,8 +253,8 @@ def _arrow_type(name: str, type_: DataType) -> pa.DataType:
         raise FilterInputError(
             f"the keys in {name} are compared by the collation {collation}, by which unequal texts may match: they "
             f"cannot prune. Leave {name} out, or join by `{name} collate {BINARY_COLLATION}`.",
-            column=name,
-            type=type_.simpleString(),
+            columns=(name,),
+            reason=f"collation {collation}",
         )
     if isinstance(type_, DecimalType):
         return pa.decimal128(type_.precision, type_.scale)
@@ -248,8 +262,8 @@ def _arrow_type(name: str, type_: DataType) -> pa.DataType:
     if found is None:
         raise FilterInputError(
             f"join keys of type {type_.simpleString()} have no order, and cannot prune. Leave {name} out.",
-            column=name,
-            type=type_.simpleString(),
+            columns=(name,),
+            reason=f"no order of {type_.simpleString()}",
         )
     return found
 
@@ -332,5 +346,6 @@ def _check_text(array: pa.ChunkedArray, name: str) -> None:
         raise FilterInputError(
             f"the keys in {name} are not all UTF-8 text, and cannot prune: {error}. Join by cast({name} as binary), "
             "or repair them with validate_utf8.",
-            column=name,
+            columns=(name,),
+            reason="not all UTF-8",
         ) from error

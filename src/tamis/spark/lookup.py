@@ -7,6 +7,7 @@ small maps as there are files, by a checksum of their names.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -33,28 +34,28 @@ def looked_up_columns(spark: SparkSession, keys: Keys, values: pa.Table) -> dict
     """A column for each of these, which have a row for each of the keys' files. An unknown file stops the job."""
     file, names = keys.file, keys.values
     count = 1 << max(len(names) - 1, 0).bit_length()
-    places = np.fromiter((crc32(name.encode()) % count for name in names), np.int64, len(names))
-    order = np.argsort(places, kind="stable")
-    starts = np.searchsorted(places[order], np.arange(count + 1)).astype(np.int32)
+    hashes = np.fromiter((crc32(name.encode()) % count for name in names), np.int64, len(names))
+    order = np.argsort(hashes, kind="stable")
+    starts = np.searchsorted(hashes[order], np.arange(count + 1)).astype(np.int32)
     arrays = [values[name].combine_chunks().take(pa.array(order)) for name in values.column_names]
-    entries = pa.StructArray.from_arrays(arrays, names=[str(place) for place in range(len(arrays))])
+    entries = pa.StructArray.from_arrays(arrays, names=[str(number) for number in range(len(arrays))])
     maps = pa.MapArray.from_arrays(starts, pa.array(names, pa.string()).take(pa.array(order)), entries)
     buckets = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), maps)
     table = small_frame(spark, pa.table({"files": buckets})).scalar()
     entry = f.element_at(f.get(table, (f.crc32(file) % count).cast("int")), file)
     unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), file))
     return {
-        name: f.when(entry.isNull(), unknown).otherwise(entry.getField(str(place)))
-        for place, name in enumerate(values.column_names)
+        name: f.when(entry.isNull(), unknown).otherwise(entry.getField(str(number)))
+        for number, name in enumerate(values.column_names)
     }
 
 
-def same_sizes(spark: SparkSession, found: Relation, sizes: pa.Array) -> Relation:
+def same_sizes(spark: SparkSession, files: Relation, sizes: pa.Array) -> Relation:
     """The relation, which stops the job at a row of a file that has not its size, or is not one of its files."""
-    announced = looked_up_columns(spark, found.addresses(), pa.table({"size": sizes}))["size"]
-    actual = found.frame.metadataColumn("_metadata").getField("file_size")
+    announced = looked_up_columns(spark, files.by_address(), pa.table({"size": sizes}))["size"]
+    actual = files.frame.metadataColumn("_metadata").getField("file_size")
     text = "{} has {} bytes, and the table's metadata says {}: it is not the file that was written"
-    before, between, last, after = (f.lit(part) for part in text.split("{}"))
-    wrong = f.raise_error(f.concat(before, found.file, between, actual, last, announced, after))
+    before, between, last, after = (f.lit(piece) for piece in text.split("{}"))
+    wrong = f.raise_error(f.concat(before, files.file, between, actual, last, announced, after))
     same = f.when(announced.isNull() | (actual == announced), f.lit(True)).otherwise(wrong)  # noqa: FBT003 - a literal
-    return Relation(found.frame.filter(same), found.paths)
+    return replace(files, frame=files.frame.filter(same))

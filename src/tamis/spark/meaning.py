@@ -18,11 +18,11 @@ from pyarrow import types as pt
 from tamis.errors import BindError, SessionSettingError
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import BoundPredicate
-from tamis.predicate.keys import is_text
 from tamis.predicate.literals import LiteralColumn
 from tamis.predicate.nodes import Call, In, Node, operands_of
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
+from tamis.predicate.type_names import is_text
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, is_on
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _has(pattern: str) -> Callable[[BoundPredicate], bool]:
 
 
 def _has_moment(predicate: BoundPredicate) -> bool:
-    return any(pt.is_date(one.type) or pt.is_timestamp(one.type) for one in predicate.columns)
+    return any(pt.is_date(column.type) or pt.is_timestamp(column.type) for column in predicate.columns)
 
 
 def _lists_texts(predicate: BoundPredicate) -> bool:
@@ -63,7 +63,7 @@ def _lists_texts(predicate: BoundPredicate) -> bool:
     By ANSI rules the text becomes a value of the column's type, as beside `=`. Without them the column becomes a
     text, and 5 is not in ('05'), nor 5.50 in ('5.5').
     """
-    texts = {_folded(one.path) for one in predicate.columns if is_text(one.type) or one.type == pa.uuid()}
+    texts = {_folded(column.path) for column in predicate.columns if is_text(column.type) or column.type == pa.uuid()}
     todo: list[Node] = [parse(predicate.sql)]
     while todo:
         node = todo.pop()
@@ -79,7 +79,7 @@ def _lists_texts(predicate: BoundPredicate) -> bool:
 def _has_text(node: In) -> bool:
     if isinstance(node.literals, LiteralColumn):
         return node.literals.type is not None and is_text(node.literals.type)
-    return any(is_text(one.type) for one in node.literals)
+    return any(is_text(literal.type) for literal in node.literals)
 
 
 def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
@@ -141,6 +141,7 @@ SETTINGS: Final = (
         _has("[*/%+-]"),
         "arithmetic on decimals",
     ),
+    _Setting("spark.sql.legacy.interval.enabled", "false", _has(r"\binterval\b"), "an interval"),
     _Setting("spark.sql.legacy.nullInEmptyListBehavior", "false", _has(r"\(\s*\)"), "a list without members"),
 )
 
@@ -173,7 +174,7 @@ def _differs(setting: _Setting, spark: SparkSession) -> bool:
 def _check_names(predicate: BoundPredicate, schema: Schema) -> None:
     """A session that tells cases apart must find the columns that were planned for, under the very names."""
     try:
-        found = bind(parse(predicate.sql), schema, case_sensitive=True, time_zone=predicate.time_zone)
+        bound = bind(parse(predicate.sql), schema, case_sensitive=True, time_zone=predicate.time_zone)
     except BindError as error:
         raise SessionSettingError(
             f"this session has {CASE_SENSITIVE}=true, and the condition names a column in other letters than the "
@@ -181,7 +182,7 @@ def _check_names(predicate: BoundPredicate, schema: Schema) -> None:
             setting=CASE_SENSITIVE,
             value="true",
         ) from error
-    if {one.id for one in found.columns} != {one.id for one in predicate.columns}:
+    if {column.id for column in bound.columns} != {column.id for column in predicate.columns}:
         raise SessionSettingError(
             f"this session has {CASE_SENSITIVE}=true, and the condition names other columns then than it was planned "
             "for. Plan with spark=... or with case_sensitive=True.",

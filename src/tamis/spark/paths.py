@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from tamis.errors import UnreadableFileError
 from tamis.formats.errors import shown
 
-__all__ = ["as_shown", "canonical", "check_visible", "pattern", "plain", "quoted"]
+__all__ = ["as_shown", "canonical", "check_visible", "pattern", "plain"]
 
 _GLOB: Final = re.compile(r"[{}\[\]*?\\]")
 _FILE: Final = re.compile(r"^file:/*")
@@ -53,18 +53,19 @@ def check_visible(paths: Sequence[str]) -> None:
 
 def as_shown(paths: Sequence[str], listed: Sequence[str]) -> dict[str, str]:
     """For each path of the metadata its URI among those that Spark lists; UnreadableFileError if it is not there."""
-    by_path = {canonical(unquote(one)): one for one in listed}
-    found: dict[str, str] = {}
+    by_path = {canonical(unquote(uri)): uri for uri in listed}
+    uris: dict[str, str] = {}
     without: dict[str, list[str]] | None = None
     for path in paths:
         uri = by_path.get(canonical(path))
         if uri is None:
-            # A path without a scheme lies in Spark's default file system, whichever that is.
+            # A path without a scheme, or of HDFS without a host, lies in Spark's default file system.
             if without is None:
                 without = {}
-                for one, shown_as in by_path.items():
-                    without.setdefault(_bare(one), []).append(shown_as)
-            candidates = without.get(path, [])
+                for known, shown_as in by_path.items():
+                    without.setdefault(_bare(known), []).append(shown_as)
+            scheme = _no_host(path)
+            candidates = [one for one in without.get(_bare(canonical(path)), []) if one.startswith(scheme)]
             if len(candidates) != 1:
                 raise UnreadableFileError(
                     f"Spark does not list {shown(path)}, so its rows would be lost. "
@@ -73,17 +74,8 @@ def as_shown(paths: Sequence[str], listed: Sequence[str]) -> dict[str, str]:
                     reason="not listed",
                 )
             uri = candidates[0]
-        found[path] = uri
-    return found
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark's expressions take it.
-
-    >>> quoted("a.b")
-    '`a.b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
+        uris[path] = uri
+    return uris
 
 
 def canonical(path: str) -> str:
@@ -95,6 +87,14 @@ def canonical(path: str) -> str:
     if uri:
         return f"{uri[1]}://{uri[2]}{re.sub('//+', '/', uri[3])}"
     return re.sub("//+", "/", path)
+
+
+def _no_host(path: str) -> str:
+    """How the URI begins that Spark shows for a path without a host; for one with a host, nothing does."""
+    uri = _URI.match(path)
+    if uri is None:
+        return ""
+    return "no other" if uri[2] else f"{uri[1]}:"
 
 
 def _bare(path: str) -> str:

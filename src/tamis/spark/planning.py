@@ -2,7 +2,12 @@
 
 Spark reads the metadata files and shuffles them into the units in which one process would decode them; each unit is
 decoded and judged where it comes to lie, and only kept files come back, in the table's order. Law: the plan's files
-and counts are those of the local plan.
+and counts are those of the local plan. Who sends what:
+
+    driver      Listing.units ─▶ (unit, place, location, about) ──┐ broadcast       the sieve and the reader, pickled
+    executors   binaryFile: (location, content) ──────────────────┴▶ join ─▶ shuffle by unit ─▶ judge_units
+    driver      Part of each unit: kept files and a tally ◀──────────────────────────────────────┘
+                merge (pure) ─▶ the plan ─▶ its deletes, as of a plan that was made here
 """
 
 from __future__ import annotations
@@ -17,20 +22,20 @@ import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import functions
 
-from tamis.errors import ExecutorError, TamisError, UnreadableFileError
-from tamis.formats import FormatTable
-from tamis.formats.spread import Progress, Read, Spread, Unit
-from tamis.sieve.outcome import Sieve
+from tamis.errors import ExecutorError, MissingFileError, SparkStorageError, TamisError, UnreadableFileError
+from tamis.formats.listing import Listing, Progress, Reader, Unit, finished, sift_here
+from tamis.sieve.merging import Part, merge
 from tamis.sieve.plan import ScanPlan
-from tamis.spark.adding import added
-from tamis.spark.judging import ANSWER, Answer, judge_units
-from tamis.spark.paths import check_visible, pattern
-from tamis.spark.relation import STRICT, Relation, listing
+from tamis.sieve.sieve import Sieve
+from tamis.spark.judging import ANSWER, judge_units
+from tamis.spark.paths import check_visible
+from tamis.spark.relation import listing_settings, whole_files
 from tamis.spark.session import checked, with_settings
 from tamis.spark.shipping import explained, on_executors
+from tamis.spark.stores import Reach
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 __all__ = ["MOST_LOCAL_BYTES", "MOST_LOCAL_FILES", "sift_with"]
 
@@ -54,26 +59,32 @@ Executors = Literal["auto", "always", "never"]
 
 
 def sift_with(
-    spark: SparkSession, source: FormatTable, sieve: Sieve, progress: Progress | None, executors: Executors
+    reach: Reach,
+    name: str,
+    listing: Listing,
+    sieve: Sieve,
+    progress: Progress | None,
+    executors: Executors,
 ) -> ScanPlan:
-    """The plan of the table's files, judged here or, as executors says, by Spark.
+    """The plan of a table's listing, judged here or, as executors says, by Spark.
 
     "auto" goes to the executors above MOST_LOCAL_FILES or MOST_LOCAL_BYTES, and stays here with a note if Spark
     cannot read the metadata; "always" goes there, or is an ExecutorError that says why not.
     """
-    checked(spark)
-    spread = source.spread(sieve)
-    large = spread.files > MOST_LOCAL_FILES or spread.size > MOST_LOCAL_BYTES
+    checked(reach.spark)
+    large = listing.files > MOST_LOCAL_FILES or listing.size > MOST_LOCAL_BYTES
     if executors == "never" or (executors == "auto" and not large):
-        return spread.locally(progress)
+        return sift_here(listing, sieve, progress)
     try:
-        return _elsewhere(spark, spread, sieve, progress)
+        return _elsewhere(reach, listing, sieve, progress)
     except _NotReadable as error:
         # If a file is missing or damaged, the local plan says so as it always does.
-        plan = spread.locally(progress)
+        plan = sift_here(listing, sieve, progress)
         if executors == "always":
+            if isinstance(error.__cause__, SparkStorageError):
+                raise error.__cause__ from error
             raise ExecutorError(
-                f"cannot plan {source.name} on the executors: {error}. Plan with executors='auto' to plan here.",
+                f"cannot plan {name} on the executors: {error}. Plan with executors='auto' to plan here.",
                 needs="readable metadata files",
                 reason=str(error),
             ) from error
@@ -84,23 +95,26 @@ class _NotReadable(Exception):
     """Spark cannot be asked to read the metadata; this process perhaps can."""
 
 
-def _elsewhere(spark: SparkSession, spread: Spread, sieve: Sieve, progress: Progress | None) -> ScanPlan:
-    if spread.read is None:
+def _elsewhere(reach: Reach, listing: Listing, sieve: Sieve, progress: Progress | None) -> ScanPlan:
+    if not listing.apart:
         raise _NotReadable("this format is always planned by one process")
-    units = spread.units()
-    _check(units)
+    _check(listing.units)
     start = perf_counter()
-    answers: list[Answer] = []
+    parts: list[Part] = []
     done = 0
-    for wave in _waves(units):
-        for answer in _judged(spark, sieve, spread.read, wave):
-            answers.append(answer)
-            done += answer.stats.files
+    reader = listing.reader
+    for wave in _waves(listing.units) if reader is not None else ():
+        assert reader is not None  # noqa: S101 - for the type checker
+        for part in _judged(reach, sieve, reader, wave):
+            parts.append(part)
+            done += sum(spec.all.files for spec in part.tally.specs.values())
             if progress is not None:
-                progress(done, max(done, spread.files))
-    plan = added(sieve, answers, spread)
+                progress(done, max(done, listing.files))
+    if progress is not None and parts and done < listing.files:
+        progress(done, done)
+    plan = merge(sieve, parts, listing.unread, listing.seconds)
     plan = replace(plan, stats=replace(plan.stats, read_seconds=perf_counter() - start))
-    return spread.finish(_noted(plan, NOTE))
+    return finished(listing, _noted(plan, NOTE))
 
 
 def _check(units: Sequence[Unit]) -> None:
@@ -127,14 +141,15 @@ def _waves(units: Sequence[Unit]) -> Iterator[list[tuple[int, Unit]]]:
         yield wave
 
 
-def _judged(spark: SparkSession, sieve: Sieve, read: Read, wave: Sequence[tuple[int, Unit]]) -> Iterator[Answer]:
+def _judged(reach: Reach, sieve: Sieve, reader: Reader, wave: Sequence[tuple[int, Unit]]) -> Iterator[Part]:
     """The answers for a share of the units, in order; the first unit's error if there are any."""
-    work = on_executors(spark, judge_units, sieve, read)
-    listed = listing(location for _, unit in wave for location in unit.locations)
+    spark = reach.spark
+    work = on_executors(spark, judge_units, sieve, reader)
+    listed = listing_settings(location for _, unit in wave for location in unit.locations)
     try:
         # A remote session lists again in every job, so the settings have to hold until the end.
         with with_settings(spark, {**listed, ROWS: FEW_ROWS}):
-            found = _grouped(spark, wave).mapInArrow(work, ANSWER).toArrow()
+            found = _grouped(reach, wave).mapInArrow(work, ANSWER).toArrow()
     except Exception as error:
         raise _told(error) from error
     answers = dict(zip(found["unit"].to_pylist(), found["answer"], strict=True))
@@ -147,11 +162,10 @@ def _judged(spark: SparkSession, sieve: Sieve, read: Read, wave: Sequence[tuple[
         yield answer
 
 
-def _grouped(spark: SparkSession, wave: Sequence[tuple[int, Unit]]) -> DataFrame:
+def _grouped(reach: Reach, wave: Sequence[tuple[int, Unit]]) -> DataFrame:
     """The files' content, those of one unit together and in order."""
     locations = [location for _, unit in wave for location in unit.locations]
-    reader = spark.read.format("binaryFile").options(**STRICT)
-    files = Relation(reader.load([pattern(location) for location in locations]), tuple(locations))
+    spark, files = reach.spark, whole_files(reach, locations)
     listed = spark.createDataFrame(_listed(wave, files.uris()))
     content = files.frame.select(files.file.alias("uri"), "content")
     tasks = min(len(wave), int(spark.conf.get(TASKS) or "200"))
@@ -180,7 +194,7 @@ def _listed(wave: Sequence[tuple[int, Unit]], uris: Mapping[str, str]) -> pa.Tab
 def _told(error: Exception) -> Exception:
     """Why a job failed: our own error, what the executors lack, a bug as it is; and else Spark cannot read."""
     found = explained(error)
-    if isinstance(found, UnreadableFileError):
+    if isinstance(found, UnreadableFileError | MissingFileError | SparkStorageError):
         return _NotReadable(found.message)
     if isinstance(found, TamisError | PythonException):
         return found

@@ -26,7 +26,7 @@ from pyspark.sql import Column
 from pyspark.sql.functions import array, col, element_at, expr
 
 from tamis.formats.scan import FileFormat, ReadField
-from tamis.spark.paths import quoted
+from tamis.predicate.names import backticked
 from tamis.spark.types import read_name
 
 __all__ = ["Veil", "may_list_null"]
@@ -42,7 +42,7 @@ def may_list_null(sql: str) -> bool:
     >>> may_list_null("id in (1, 2)"), may_list_null("id in (1, NULL)"), may_list_null("id in (nullif(1, 1))")
     (False, True, True)
     """
-    return any(_SAFE_LIST.match(sql, found.end()) is None for found in _IN.finditer(sql))
+    return any(_SAFE_LIST.match(sql, match.end()) is None for match in _IN.finditer(sql))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +57,21 @@ class Veil:
 
     def column(self, field: ReadField, name: str) -> Column:
         """A column that was read under that name, veiled where it has to be: the same values in any case."""
-        plain = quoted(field.written_as or name)
+        plain = backticked(field.written_as or name)
         if self.is_whole(field):
             return element_at(array(col(plain)), 1)
         if not field.children:
             return expr(self.text(field, name))
-        found = col(plain)
+        veiled = col(plain)
         for path, names, leaf in _leaves(field, (field.name,), ()):
             if self._is_veiled(leaf, path):
-                inside = ".".join(map(quoted, names))
-                found = found.withField(inside, expr(_veiled(f"{plain}.{inside}", leaf)))
-        return found
+                inside = ".".join(map(backticked, names))
+                veiled = veiled.withField(inside, expr(_veiled(f"{plain}.{inside}", leaf)))
+        return veiled
 
     def text(self, field: ReadField, name: str) -> str:
         """The same of a column that has no fields inside it, as SQL."""
-        plain = quoted(field.written_as or name)
+        plain = backticked(field.written_as or name)
         return _veiled(plain, field) if self._is_veiled(field, (field.name,)) else plain
 
     def is_whole(self, field: ReadField) -> bool:

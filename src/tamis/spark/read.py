@@ -9,29 +9,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
+from pyarrow import types as pt
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from tamis.errors import BindError, UnreadableColumnError, UnreadableFileError
+from tamis.errors import UnreadableColumnError, UnreadableFileError
 from tamis.formats import FormatTable
 from tamis.formats.errors import shown
-from tamis.formats.scan import METADATA_COLUMNS, FileGroup, ReadField, Scan
+from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan
+from tamis.predicate.names import backticked
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
+from tamis.spark.asked import Reading, chosen_columns, chosen_metadata
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
 from tamis.spark.meaning import check_meaning
-from tamis.spark.paths import quoted
+from tamis.spark.merging import SECTION, VERSION_FILE, merged, without_removals
+from tamis.spark.merging_tasks import in_files, merged_files
 from tamis.spark.pushdown import Veil, may_list_null
-from tamis.spark.relation import Keys, Relation, relation
+from tamis.spark.relation import Keys, Relation, relation, united
+from tamis.spark.second_way import Files, arrow_frame, why_not_spark
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared
 from tamis.spark.sharing import read_names, shared, taken
+from tamis.spark.stored import PLACE, stored_fields, stored_first, with_stored
+from tamis.spark.stores import Store, reach_of
 from tamis.spark.types import (
     can_default,
     has_literal,
@@ -43,31 +49,12 @@ from tamis.spark.types import (
     rebuilt,
     unreadable_column,
 )
-from tamis.spark.zones import check_zone
+from tamis.spark.zones import check_zone, is_other_zone, session_time, wrong_zone
 
 __all__ = ["read_plan"]
 
 FILE: Final = "file"
 _URI: Final = "uri"
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What is asked of a scan."""
-
-    spark: SparkSession
-    scan: Scan
-    columns: tuple[str, ...]
-    metadata_columns: tuple[str, ...]
-    needed: frozenset[str]
-    """Columns to offer: all but those that nobody wants and Spark cannot read. Which are read is Spark's to find."""
-    sql: str
-    asked: frozenset[str]
-    """Columns that are wanted, filtered by, or compared with deletes."""
-    safe: frozenset[tuple[str, ...]]
-    """Columns that the condition names, if none of its lists may have a NULL in it."""
-    unknown: frozenset[str]
-    """Files of which only Spark can tell whether they are those that the metadata describes."""
 
 
 def read_plan(
@@ -77,30 +64,116 @@ def read_plan(
     *,
     columns: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
+    storage: Store = "session",
 ) -> DataFrame:
-    """The rows that match, with the table's columns or those that are named, then the metadata columns."""
+    """The rows that match, with the table's columns or those that are named, then the metadata columns.
+
+    storage="catalog" has Spark's readers enter the table's store with what the table was opened with.
+    """
     check_zone(plan.sieve.predicate, spark)
     check_meaning(plan.sieve.predicate, source.schema, spark)
     prepared(spark)
-    scan = source.scan(plan)
-    chosen = _chosen(scan, columns)
-    _check_metadata_columns(metadata_columns, scan)
+    scan = source.scan(replace(plan, sieve=replace(plan.sieve, zone=session_time(spark))))
+    if plan.sieve.zone is not None and is_other_zone(plan.sieve.zone, spark) and scan.zone_dependent():
+        raise wrong_zone("the table has partition values without a time zone", plan.sieve.zone.name, spark)
+    chosen = chosen_columns(scan, columns)
+    asked_about = chosen_metadata(metadata_columns, source.metadata_columns, scan)
+    scan = with_stored(scan, asked_about)
     needed = _needed(scan, chosen, plan, spark)
     named = {column.path[0] for column in plan.sieve.predicate.columns}
-    compared = {path[0] for part in scan.equality for path in part.columns}
+    compared = _compared(scan)
     asked = frozenset({*chosen, *named, *compared})
     predicate = plan.sieve.predicate
     safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
     unknown = scan.unknown_sizes()
-    reading = _Reading(spark, scan, chosen, tuple(metadata_columns), needed, predicate.sql, asked, safe, unknown)
-    frames = [_frame(reading, group) for group in scan.groups]
+    reach = reach_of(spark, source, storage)
+    reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, unknown)
+    frames = [_frame(reading, group) for group in scan.groups if not group.merged]
+    frames += _merged_frames(reading, [group for group in scan.groups if group.merged])
     if not frames:
         return _empty(reading)
-    return reduce(lambda left, right: left.union(right), frames)
+    return united(frames)
 
 
-def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
-    """The rows of one group."""
+def _frame(reading: Reading, group: FileGroup) -> DataFrame:
+    """The matching rows of one group."""
+    frame = _rows(reading, group)
+    if group.removals and (merging := reading.scan.merging) is not None:
+        frame = without_removals(frame, merging.kind, merging.removing)
+    return _finished(reading, frame, holds=group.holds)
+
+
+def _merged_frames(reading: Reading, groups: Sequence[FileGroup]) -> list[DataFrame]:
+    """The matching rows of groups of versions: sections that can be merged file by file, and all others by Spark."""
+    scan, merging = reading.scan, reading.scan.merging
+    if merging is None or not groups:
+        return []
+    holds = all(group.holds for group in groups)
+    wanted = [field.name for field in scan.fields if reading.wants(field)]
+    wanted = wanted or [*merging.keys]  # rows without columns could not be counted
+    apart, rest = in_files(scan, groups, wanted)
+    frames = [merged_files(reading.spark, scan, apart, wanted)] if apart else []
+    if rest:
+        told = dict.fromkeys([*wanted, *_compared(scan), scan.own(SECTION), scan.own(VERSION_FILE)])
+        versions = [_rows(reading, group).select(*(f.col(backticked(name)) for name in told)) for group in rest]
+        frames.append(merged(scan, united(versions)))
+    return [_finished(reading, frame, holds=holds) for frame in frames]
+
+
+def _finished(reading: Reading, frame: DataFrame, *, holds: bool) -> DataFrame:
+    """The rows that match, with the columns that are asked for."""
+    if not holds:
+        frame = frame.filter(f.expr(reading.sql))
+    wanted = [*reading.columns, *(column.name for column in reading.metadata_columns)]
+    return frame if wanted == frame.columns else frame.select(*(f.col(backticked(name)) for name in wanted))
+
+
+def _rows(reading: Reading, group: FileGroup) -> DataFrame:
+    """The rows of one group that no delete names, with all columns that are offered."""
+    scan = reading.scan
+    named = set(_compared(scan)) if group.equality else set()
+    wanted = [field for field in group.fields if reading.wants(field) or field.name in named]
+    if why_not_spark(reading, group, wanted) is None:
+        frame = _by_spark(reading, group)
+    else:
+        frame = _by_arrow(reading, group, wanted)
+    if group.positions:
+        frame = deletes.without_positions(reading.reach, scan, group, frame)
+    if group.equality:
+        frame = deletes.without_equal(reading.reach, scan, frame)
+    return stored_first(frame, scan, reading.metadata_columns)
+
+
+def _by_arrow(reading: Reading, group: FileGroup, fields: Sequence[ReadField]) -> DataFrame:
+    """All rows of the group with these columns, and what is asked about the rows, by tasks of our own."""
+    scan, numbers = reading.scan, pa.array(group.numbers)
+    files = scan.files.select(["path", "size"]).take(numbers)
+    constants = {
+        field.name: scan.constants[field.name].take(numbers) for field in fields if field.name in group.constants
+    }
+    found = Files(
+        group.file_format,
+        tuple(files["path"].to_pylist()),
+        pa.table(_lookup(reading, group)),
+        tuple(files["size"].to_pylist()),
+        constants,
+    )
+    fields = [*fields, *stored_fields(scan, reading.metadata_columns)]
+    frame = arrow_frame(reading.reach, found, fields, _position_names(reading, group))
+    void = [column.name for column in reading.metadata_columns if _is_void(scan, column)]
+    return frame.withColumns({name: f.lit(None).cast(t.StructType()) for name in void}) if void else frame
+
+
+def _position_names(reading: Reading, group: FileGroup) -> list[str]:
+    """Columns that have the places of rows in their files."""
+    names = [reading.scan.own(deletes.POSITION)] if group.positions else []
+    names += [column.name for column in reading.metadata_columns if column.source is None]
+    counted = any(column.counted for column in reading.metadata_columns)
+    return [*names, *([reading.scan.own(PLACE)] if counted else [])]
+
+
+def _by_spark(reading: Reading, group: FileGroup) -> DataFrame:
+    """All rows of the group with all columns that are offered, by Spark's own reader."""
     scan = reading.scan
     paths = scan.files["path"].take(pa.array(group.numbers)).to_pylist()
     fields = [field for field in group.fields if field.name in reading.needed]
@@ -110,7 +183,7 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
     in_files = [field for field in fields if _in_files(field, group)]
     read, places = shared(in_files, scan.own)
     names = read_names(read, scan.own)
-    found = relation(reading.spark, group.file_format, read_schema(read, names), paths, dict(group.options))
+    found = relation(reading.reach, group.file_format, read_schema(read, names), paths, dict(group.options))
     veil = Veil(group.file_format, group.ordinary, reading.safe)
     if not reading.unknown.isdisjoint(paths):
         found = same_sizes(reading.spark, found, scan.files["size"].take(pa.array(group.numbers)).combine_chunks())
@@ -128,22 +201,11 @@ def _frame(reading: _Reading, group: FileGroup) -> DataFrame:
         columns = [_valued(field, read_as.get(field.name), values.get(field.name)) for field in fields]
         named = [one.alias(field.name, metadata={}) for one, field in zip(columns, fields, strict=True)]
         frame = found.frame.select(*named, *hidden)
-    if looked_up and keys is not None:
-        frame = _with_lookup(reading, keys, frame, looked_up)
-    if group.positions:
-        frame = deletes.without_positions(reading.spark, scan, group, frame)
-    if group.equality:
-        frame = deletes.without_equal(reading.spark, scan, frame)
-    if not group.holds:
-        frame = frame.filter(f.expr(reading.sql))
-    wanted = (*reading.columns, *reading.metadata_columns)
-    if not looked_up and not hidden and wanted == tuple(field.name for field in fields):
-        return frame
-    return frame.select(*(f.col(quoted(name)) for name in wanted))
+    return frame if keys is None or not looked_up else _with_lookup(reading, keys, frame, looked_up)
 
 
 def _is_plain(field: ReadField, veil: Veil) -> bool:
-    shown_as_read = field.type != pa.uuid() and field.calendar == "known"
+    shown_as_read = field.type != pa.uuid() and field.calendar == "known" and field.stored is None
     return not field.children and shown_as_read and not veil.is_whole(field)
 
 
@@ -153,7 +215,7 @@ def _cast(frame: DataFrame, fields: Sequence[ReadField], names: Sequence[str], v
     A cast to the type that a column has drops what its schema says of field ids, and then drops out of the plan.
     """
     casts = [
-        f"CAST({veil.text(field, name)} AS {_sql_type(field)}) AS {quoted(field.name)}"
+        f"CAST({veil.text(field, name)} AS {_sql_type(field)}) AS {backticked(field.name)}"
         for field, name in zip(fields, names, strict=True)
     ]
     return frame.selectExpr(*casts)
@@ -165,7 +227,7 @@ def _sql_type(field: ReadField) -> str:
     return "timestamp_ltz" if isinstance(kind, t.TimestampType) else kind.simpleString()
 
 
-def _in_orc(reading: _Reading, group: FileGroup, fields: Sequence[ReadField]) -> list[ReadField]:
+def _in_orc(reading: Reading, group: FileGroup, fields: Sequence[ReadField]) -> list[ReadField]:
     """What Spark reads from ORC files; UnreadableColumnError for a column that is asked for, and that it does not."""
     lost = [field for field in fields if has_naive_time(field) and field.name not in group.constants]
     for field in lost:
@@ -181,7 +243,7 @@ def _in_files(field: ReadField, group: FileGroup) -> bool:
 
 
 def _settled(
-    reading: _Reading, group: FileGroup, fields: Sequence[ReadField]
+    reading: Reading, group: FileGroup, fields: Sequence[ReadField]
 ) -> tuple[list[ReadField], dict[str, pa.Array]]:
     """The fields, and the values by file of those that files may lack.
 
@@ -204,7 +266,7 @@ def _settled(
 
 
 def _constant_columns(
-    reading: _Reading, keys: Keys | None, fields: Sequence[ReadField], constants: Mapping[str, pa.Array]
+    reading: Reading, keys: Keys | None, fields: Sequence[ReadField], constants: Mapping[str, pa.Array]
 ) -> dict[str, Column]:
     """The partition's value of each row's file, by column; as a literal if there is but one."""
     many = {
@@ -235,79 +297,65 @@ def _absent(field: ReadField) -> Column:
     return rebuilt(f.expr(literal(field.default)), field).cast(output_type(field))
 
 
-def _lookup(reading: _Reading, group: FileGroup) -> dict[str, pa.Array]:
+def _lookup(reading: Reading, group: FileGroup) -> dict[str, pa.Array]:
     """What rows of the group have to know of their file: a value for each of the group's files, by column."""
     scan, taken = reading.scan, pa.array(group.numbers)
     found: dict[str, pa.Array] = {}
-    for name, source in (("_file", "path"), ("_spec_id", "spec_id"), ("_partition", "partition")):
-        if name in reading.metadata_columns:
-            found[name] = scan.files[source].take(taken).combine_chunks()
-    if "_partition" in found and not found["_partition"].type.num_fields:
-        del found["_partition"]  # an unpartitioned table: the same empty struct everywhere
+    for column in reading.metadata_columns:
+        if column.source is not None and not _is_void(scan, column):
+            found[column.name] = scan.files[column.source].take(taken).combine_chunks()
     if group.positions:
         found[scan.own(deletes.NUMBER)] = taken
     if group.equality:
         found |= deletes.equality_lookup(scan, group.numbers)
+    if group.merged and scan.merging is not None:
+        found[scan.own(SECTION)] = pa.array(scan.merging.sections[group.numbers])
+        found[scan.own(VERSION_FILE)] = taken
     return found
 
 
 def _hidden_columns(
-    reading: _Reading, group: FileGroup, found: Relation, looked_up: Mapping[str, pa.Array], keys: Keys | None
+    reading: Reading, group: FileGroup, found: Relation, looked_up: Mapping[str, pa.Array], keys: Keys | None
 ) -> list[Column]:
     hidden = []
     if looked_up and keys is not None:
         hidden.append(keys.file.alias(reading.scan.own(FILE)))
-    asked = "_pos" in reading.metadata_columns
-    if asked or group.positions:
-        if group.file_format != "parquet":
-            what = "its rows' positions are asked for" if asked else "it has position deletes"
-            raise UnreadableFileError(
-                f"{shown(found.paths[0])} is an {group.file_format.upper()} file and {what}: Spark knows the place "
-                "of a row in Parquet files alone. Rewrite such files as Parquet with the table's own engine.",
-                path=shown(found.paths[0]),
-                reason="no row positions",
-            )
-        hidden.append(found.position.alias(reading.scan.own(deletes.POSITION)))
-    if asked:
-        hidden.append(found.position.alias("_pos"))
-    if "_partition" in reading.metadata_columns and "_partition" not in looked_up:
-        hidden.append(f.lit(None).cast(t.StructType()).alias("_partition"))  # as the connector shows no partition
+    names = _position_names(reading, group)
+    if names and group.file_format != "parquet":
+        what = "it has position deletes" if group.positions else "its rows' positions are asked for"
+        raise UnreadableFileError(
+            f"{shown(found.paths[0])} is an {group.file_format.upper()} file and {what}: Spark knows the place "
+            "of a row in Parquet files alone. Rewrite such files as Parquet with the table's own engine.",
+            path=shown(found.paths[0]),
+            reason="no row positions",
+        )
+    hidden += [found.position.alias(name) for name in names]
+    void = (column for column in reading.metadata_columns if _is_void(reading.scan, column))
+    hidden += [f.lit(None).cast(t.StructType()).alias(column.name) for column in void]
     return hidden
 
 
-def _with_lookup(reading: _Reading, keys: Keys, frame: DataFrame, looked_up: Mapping[str, pa.Array]) -> DataFrame:
+def _is_void(scan: Scan, column: MetadataColumn) -> bool:
+    """Whether it is a struct without fields, an unpartitioned table's partition: NULL, as connectors show it."""
+    type_ = None if column.source is None else scan.files.schema.field(column.source).type
+    return type_ is not None and pt.is_struct(type_) and not type_.num_fields
+
+
+def _with_lookup(reading: Reading, keys: Keys, frame: DataFrame, looked_up: Mapping[str, pa.Array]) -> DataFrame:
     """The rows, with what they have to know of their file. A file that is not found fails: its rows are not lost."""
     file, uri = reading.scan.own(FILE), reading.scan.own(_URI)
     columns = {uri: pa.array(keys.values, pa.string()), **looked_up}
     files = deletes.small_frame(reading.spark, pa.table(columns))
     joined = frame.join(f.broadcast(files), f.col(file) == f.col(uri), "left")
     unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), f.col(file)))
-    known = {name: f.when(f.col(uri).isNull(), unknown).otherwise(f.col(quoted(name))) for name in looked_up}
+    known = {name: f.when(f.col(uri).isNull(), unknown).otherwise(f.col(backticked(name))) for name in looked_up}
     return joined.withColumns(known).drop(file, uri)
-
-
-def _chosen(scan: Scan, columns: Sequence[str] | None) -> tuple[str, ...]:
-    names = tuple(field.name for field in scan.fields)
-    if columns is None:
-        return names
-    if isinstance(columns, str):
-        columns = (columns,)
-    found = []
-    for name in columns:
-        same = [one for one in names if one == name] or [one for one in names if one.lower() == name.lower()]
-        if len(same) != 1:
-            raise BindError(
-                f"the table has no column {name!r}. Its columns: {', '.join(names)}.", column=name, known=names
-            )
-        found.append(same[0])
-    return tuple(found)
 
 
 def _needed(scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSession) -> frozenset[str]:
     """The columns to offer: all but those that nobody asked for and Spark cannot read, or cannot tell from others."""
     filtered = {column.path[0] for column in plan.sieve.predicate.columns} if _filters(scan) else set()
-    compared = {path[0] for part in scan.equality for path in part.columns}
-    asked = {*chosen, *filtered, *compared}
+    asked = {*chosen, *filtered, *_compared(scan)}
     for field in (*scan.fields, *scan.hidden):
         if field.name in asked:
             output_type(field)  # UnreadableColumnError, which names it
@@ -321,38 +369,31 @@ def _needed(scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSessi
                 f"columns {name!r} and {others[0]!r} differ in case alone, which this session ignores. "
                 f"Set {CASE_SENSITIVE}=true, or name the columns to read: plan.read(spark, columns=[...]).",
                 column=name,
-                type="",
+                type=str(next(field.type for field in scan.fields if field.name == name)),
             )
     fields = [field for field in (*scan.fields, *scan.hidden) if field.name in asked or field.name not in twice]
     return frozenset(field.name for field in fields if field.name in asked or readable(field))
+
+
+def _compared(scan: Scan) -> list[str]:
+    """Columns by which rows are deleted or merged."""
+    found = [path[0] for part in scan.equality for path in part.columns]
+    if (merging := scan.merging) is not None and any(group.merged for group in scan.groups):
+        found += [*merging.keys, *(newer.column for newer in merging.order), merging.kind]
+    return found
 
 
 def _filters(scan: Scan) -> bool:
     return not all(group.holds for group in scan.groups)
 
 
-def _check_metadata_columns(names: Sequence[str], scan: Scan) -> None:
-    own = {field.name.lower() for field in scan.fields}
-    for name in names:
-        if name not in METADATA_COLUMNS:
-            known = ", ".join(METADATA_COLUMNS)
-            raise BindError(f"there is no metadata column {name!r}; there are {known}.", column=name, known=known)
-        if name in own:
-            raise BindError(
-                f"the table has a column {name!r} of its own, which hides the metadata column of that name. "
-                "Name it in columns to read it.",
-                column=name,
-                known=METADATA_COLUMNS,
-            )
-
-
-def _empty(reading: _Reading) -> DataFrame:
+def _empty(reading: Reading) -> DataFrame:
     """No file is kept: no rows, of the same columns."""
     by_name = {field.name: field for field in reading.scan.fields}
     fields = [t.StructField(name, output_type(by_name[name])) for name in reading.columns]
-    partition = (
-        deletes.small_frame(reading.spark, reading.scan.files.select(["partition"])).schema["partition"].dataType
-    )
-    kinds = {"_file": t.StringType(), "_pos": t.LongType(), "_spec_id": t.IntegerType(), "_partition": partition}
-    fields += [t.StructField(name, kinds[name]) for name in reading.metadata_columns]
+    sources = list(dict.fromkeys(one.source for one in reading.metadata_columns if one.source is not None))
+    shown = deletes.small_frame(reading.spark, reading.scan.files.select(sources)).schema if sources else None
+    for column in reading.metadata_columns:
+        kind = t.LongType() if shown is None or column.source is None else shown[column.source].dataType
+        fields.append(t.StructField(column.name, kind))
     return reading.spark.createDataFrame([], t.StructType(fields))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +22,9 @@ from tamis.formats.errors import advice, shown
 from tamis.formats.scan import FileFormat
 from tamis.spark.paths import as_shown, check_visible, pattern, plain
 from tamis.spark.session import check_reader, is_remote, with_settings
+from tamis.spark.stores import Reach
 
-__all__ = ["STRICT", "Keys", "Relation", "listing", "relation", "whole_files"]
+__all__ = ["NO_READER", "STRICT", "Keys", "Relation", "listing_settings", "relation", "united", "whole_files"]
 
 THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -41,6 +43,7 @@ OPTIONS: Final = {
     "datetimeRebaseMode": "CORRECTED",  # the formats have one calendar, and old dates mean what they say
     "int96RebaseMode": "CORRECTED",
 }
+NO_READER: Final = "no Avro reader"
 AVRO: Final = "org.apache.spark:spark-avro_2.13"
 _LOCAL: Final = re.compile("^file:/+")
 """Spark lists local files as file:///x, and shows them to their rows as file:/x."""
@@ -62,6 +65,9 @@ class Relation:
 
     frame: DataFrame
     paths: tuple[str, ...]
+    """As the metadata has them."""
+    addresses: tuple[str, ...]
+    """As Spark was asked for them."""
 
     @property
     def file(self) -> Column:
@@ -81,9 +87,9 @@ class Relation:
         names = [path.rpartition("/")[2] for path in self.paths]
         if len(set(names)) == len(names) and all(map(_PLAIN_NAME.fullmatch, names)):
             return Keys(self.frame.metadataColumn("_metadata").getField("file_name"), names)
-        return self.addresses()
+        return self.by_address()
 
-    def addresses(self) -> Keys:
+    def by_address(self) -> Keys:
         """The addresses of all files; UnreadableFileError if Spark does not list one, but what is in it."""
         uris = self.uris()
         return Keys(self.file, [uris[path] for path in self.paths])
@@ -91,11 +97,17 @@ class Relation:
     def uris(self) -> dict[str, str]:
         """Each path as Spark shows it."""
         listed = self.frame.inputFiles()
-        return as_shown(self.paths, [_LOCAL.sub("file:/", uri) for uri in listed])
+        shown_as = as_shown(self.addresses, [_LOCAL.sub("file:/", uri) for uri in listed])
+        return {path: shown_as[address] for path, address in zip(self.paths, self.addresses, strict=True)}
+
+
+def united(frames: Sequence[DataFrame]) -> DataFrame:
+    """All rows of the frames, which have the same columns in the same order; at least one frame."""
+    return reduce(lambda left, right: left.union(right), frames)
 
 
 def relation(
-    spark: SparkSession,
+    reach: Reach,
     file_format: FileFormat,
     schema: StructType,
     paths: Sequence[str],
@@ -103,40 +115,58 @@ def relation(
 ) -> Relation:
     """All rows of the files, under that schema. MissingFileError if one is gone."""
     check_visible(paths)
-    check_reader(spark, file_format)
-    reader = spark.read.schema(schema).options(**OPTIONS, **(options or {})).format(file_format)
-    return Relation(_listed(spark, reader, paths, file_format), tuple(paths))
+    check_reader(reach.spark, file_format)
+    reader = reach.spark.read.schema(schema).options(**OPTIONS, **(options or {})).format(file_format)
+    return _listed(reach, reader, paths, file_format)
 
 
-def whole_files(spark: SparkSession, paths: Sequence[str]) -> Relation:
-    """The path and the content of each file, a row each. MissingFileError if one is gone."""
+def whole_files(reach: Reach, paths: Sequence[str]) -> Relation:
+    """The files with their content, a row each. MissingFileError if one is gone."""
     check_visible(paths)
-    reader = spark.read.format("binaryFile").options(**STRICT)
-    return Relation(_listed(spark, reader, paths, "binaryFile").select("path", "content"), tuple(paths))
+    return _listed(reach, reach.spark.read.format("binaryFile").options(**STRICT), paths, "binaryFile")
 
 
-def listing(paths: Iterable[str]) -> dict[str, str]:
+def listing_settings(paths: Iterable[str]) -> dict[str, str]:
     """The settings under which Spark lists these files fast."""
     near = all(path.startswith(NEAR) for path in paths)
     return {THRESHOLD: DRIVER_LISTS} if near else {THRESHOLD: "32", PARALLELISM: FAR_TASKS}
 
 
-def _listed(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str], file_format: str) -> DataFrame:
-    try:
-        with with_settings(spark, listing(paths)):
-            frame = reader.load([pattern(path) for path in paths])
-            if is_remote(spark):
-                frame.isStreaming  # noqa: B018 - a remote session lists only when it is asked something
-    except AnalysisException as error:
-        raise _explained(error, file_format) from error
+def _listed(reach: Reach, reader: DataFrameReader, paths: Sequence[str], file_format: str) -> Relation:
+    """What the reader makes of the files, by the first schemes that the session has for them."""
+    reader = reader.options(**reach.options(paths))
+    instead: dict[str, str] = {}
+    while True:
+        addresses = reach.addresses(paths, instead)
+        try:
+            frame = _loaded(reach.spark, reader, addresses)
+        except Exception as error:
+            # Java's errors come as py4j's, as PySpark's, and as those of Spark Connect: they share no root.
+            if reach.other(error, instead):
+                continue
+            raise reach.explained(error, paths) or _explained(error, file_format, paths, addresses) from error
+        reach.served(instead)
+        return Relation(frame, tuple(paths), tuple(addresses))
+
+
+def _loaded(spark: SparkSession, reader: DataFrameReader, addresses: Sequence[str]) -> DataFrame:
+    with with_settings(spark, listing_settings(addresses)):
+        frame = reader.load([pattern(address) for address in addresses])
+        if is_remote(spark):
+            frame.isStreaming  # noqa: B018 - a remote session lists only when it is asked something
     return frame
 
 
-def _explained(error: Exception, file_format: str) -> Exception:
+def _explained(
+    error: Exception, file_format: str, paths: Sequence[str], addresses: Sequence[str] | None = None
+) -> Exception:
+    if not isinstance(error, AnalysisException):
+        return error
     text = str(error)
     missing = _NOT_FOUND.search(text)
     if missing or "PATH_NOT_FOUND" in text:
-        path = shown(plain(missing[1])) if missing else text
+        asked = plain(missing[1]) if missing else text
+        path = shown(dict(zip(addresses or (), paths, strict=False)).get(asked, asked))
         hidden = _hidden(path)
         if hidden is not None:
             reason = hidden.strerror or str(hidden)
@@ -147,15 +177,15 @@ def _explained(error: Exception, file_format: str) -> Exception:
             )
         return MissingFileError(
             f"the table lists a file that is not there: {path}. It was removed by something other than the table's "
-            "writers; restore it, or read a snapshot that does not need it.",
+            "writers; restore it, or read a snapshot or version that does not need it.",
             path=path,
         )
     if file_format == "avro" and "avro" in text.lower():
         return UnreadableFileError(
             f"the table has Avro data files, and this session has no Avro reader: add {AVRO} of its own Spark "
             "version to spark.jars.packages.",
-            path="",
-            reason="no Avro reader",
+            path=shown(paths[0]),
+            reason=NO_READER,
         )
     return error
 

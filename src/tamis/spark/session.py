@@ -71,8 +71,8 @@ def prepared(spark: SparkSession) -> SparkSession:
 def checked(spark: SparkSession) -> SparkSession:
     """The session, if its Spark is new enough."""
     version = str(spark.version)
-    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if found < OLDEST:
+    numbers = tuple(int(digits) for digits in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise SparkVersionError(
             f"this session runs Spark {version}; tamis needs {oldest} or newer. "

@@ -32,32 +32,32 @@ def read_names(fields: Sequence[ReadField], own: OwnNames) -> list[str]:
     Columns are found by id, so that one whose name had two meanings, or differs from another in case alone, can have
     another name meanwhile.
     """
-    seen: set[str] = set()
+    used: set[str] = set()
     names = []
     for field in fields:
         name = field.name if field.own_name or field.id is None else own(OTHER_NAME.format(field.id))
-        while name.lower() in seen:
+        while name.lower() in used:
             name = f"{name}_{field.id}"
-        seen.add(name.lower())
+        used.add(name.lower())
         names.append(name)
     return names
 
 
 def shared(fields: Sequence[ReadField], own: OwnNames) -> tuple[list[ReadField], list[int]]:
     """What to read for these fields, each column of a file once; and for each of the fields which of these it is."""
-    found: dict[object, int] = {}
+    by_key: dict[object, int] = {}
     read: list[ReadField] = []
-    places = []
+    indices = []
     for field in fields:
         key = _key(field)
         safe = field if field.own_name or field.id is None else _renamed(field, own)
-        if key in found:
-            read[found[key]] = _joined(read[found[key]], safe, own)
+        if key in by_key:
+            read[by_key[key]] = _joined(read[by_key[key]], safe, own)
         else:
-            found[key] = len(read)
+            by_key[key] = len(read)
             read.append(safe)
-        places.append(found[key])
-    return read, places
+        indices.append(by_key[key])
+    return read, indices
 
 
 def _renamed(field: ReadField, own: OwnNames) -> ReadField:
@@ -74,16 +74,16 @@ def taken(column: Column, read: ReadField, field: ReadField) -> Column:
         return rebuilt(column, field)
     if pt.is_map(field.type):
         (key, value), (key_read, value_read) = field.children, read.children
-        values = f.transform_values(column, lambda _, one: taken(one, value_read, value))
-        return f.transform_keys(values, lambda one, _: taken(one, key_read, key))
+        values = f.transform_values(column, lambda _, element: taken(element, value_read, value))
+        return f.transform_keys(values, lambda element, _: taken(element, key_read, key))
     if not pt.is_struct(field.type):
-        return f.transform(column, lambda one: taken(one, read.children[0], field.children[0]))
-    by_key = {_key(one): one for one in read.children}
-    parts = []
+        return f.transform(column, lambda element: taken(element, read.children[0], field.children[0]))
+    by_key = {_key(child): child for child in read.children}
+    fields = []
     for child in field.children:
-        one = by_key[_key(child)]
-        parts.append(taken(column.getField(read_name(one)), one, child).alias(child.name, metadata={}))
-    return f.when(column.isNotNull(), f.struct(*parts))
+        inner = by_key[_key(child)]
+        fields.append(taken(column.getField(read_name(inner)), inner, child).alias(child.name, metadata={}))
+    return f.when(column.isNotNull(), f.struct(*fields))
 
 
 def _key(field: ReadField) -> object:
@@ -93,11 +93,11 @@ def _key(field: ReadField) -> object:
 
 def _joined(a: ReadField, b: ReadField, own: OwnNames) -> ReadField:
     """A struct with the fields of both, of which one is not all of the column."""
-    children = {_key(one): one for one in a.children}
-    for one in b.children:
-        key = _key(one)
+    children = {_key(child): child for child in a.children}
+    for child in b.children:
+        key = _key(child)
         if key in children:
-            children[key] = _joined(children[key], one, own)
+            children[key] = _joined(children[key], child, own)
         else:
-            children[key] = one if one.id is None else replace(one, name=own(ADDED.format(one.id)))
+            children[key] = child if child.id is None else replace(child, name=own(ADDED.format(child.id)))
     return replace(a, children=tuple(children.values()), own_path=False)

@@ -1,11 +1,12 @@
-"""What executors need of tamis, brought to them once a session: they have Python and pyarrow, and no more of ours.
+"""What executors need of tamis, brought to them once a session: they have Python, pyarrow and numpy, and no more.
 
-The package itself travels as a zip of its sources, which Spark puts on the path of its Python workers. numpy and
-DataFusion's native module travel too, if a first small job finds that the executors lack them: as archives of what is
-installed here, which fit only where the interpreter and the platform are the same. Law: what is there already is
-used, never replaced; what can neither be found nor brought is an ExecutorError that names its remedy.
+The package itself travels as a zip of its sources, which Spark puts on the path of its Python workers. DataFusion's
+native module travels too, if a first small job finds that the executors lack it: as an archive of what is installed
+here, which fits only where the platform is the same. Law: what is there already is used, never replaced; what can
+neither be found nor brought is an ExecutorError that names its remedy.
 
-This module runs on both sides, so it imports only what every executor has: the standard library, pyarrow and PySpark.
+This module runs on both sides, so it imports only what every executor and every client has: the standard library and
+pyarrow.
 """
 
 from __future__ import annotations
@@ -28,10 +29,8 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from pyspark import SparkFiles
 
 from tamis.errors import ExecutorError, TamisError
-from tamis.spark.child import in_child
 from tamis.spark.session import checked
 
 if TYPE_CHECKING:
@@ -42,51 +41,29 @@ __all__ = ["Shipped", "Work", "on_executors", "ship"]
 Work = Callable[..., Iterator[pa.RecordBatch]]
 """A function of a module of tamis, not a lambda: it takes batches and then its arguments, and gives batches."""
 
-NUMPY: Final = "numpy"
 DATAFUSION: Final = "datafusion"
-OLDEST: Final = {"pyarrow": (19, 0, 1), NUMPY: (1, 26)}
+OLDEST: Final = {"pyarrow": (19, 0, 1), "numpy": (1, 26)}
 """As pyproject.toml has them."""
-NO_PYARROW: Final = (
-    "executors have no pyarrow: install it there, or set PYSPARK_PYTHON / spark.pyspark.python to an interpreter "
-    "that has it."
-)
-_UNNEEDED: Final = frozenset({"tests", "__pycache__", "include"})
 _SOURCES: Final = Path(__file__).parents[1]
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The date of every file in an archive: the same content makes the same archive."""
 _MODULE: Final = "No module named "
 
 _lock = RLock()
-_shipped: WeakKeyDictionary[SparkSession, _Luggage] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True, slots=True)
-class _Luggage:
-    """What was brought beside tamis: the names of the unpacked archives, and whether numpy is among them."""
-
-    archives: tuple[str, ...] = ()
-    numpy: bool = False
+_shipped: WeakKeyDictionary[SparkSession, tuple[str, ...]] = WeakKeyDictionary()
+"""The names of the unpacked archives that a session has beside tamis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """Work with its arguments, as mapInArrow takes it. Nothing of it is unpickled before its packages are found.
-
-    pyarrow looks for numpy once, when it is loaded, and a Python worker may have loaded it for somebody else long
-    ago. So where numpy had to be brought, the work runs in a process of its own.
-    """
+    """Work with its arguments, as mapInArrow takes it. Nothing of it is unpickled before its packages are found."""
 
     pickled: bytes
     archives: tuple[str, ...] = ()
-    own_process: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The work's batches, on an executor."""
-        folders = _unpacked(self.archives)
-        if self.own_process:
-            yield from in_child(self.pickled, batches, folders)
-            return
-        sys.path += [folder for folder in folders if folder not in sys.path]
+        sys.path += [folder for folder in _unpacked(self.archives) if folder not in sys.path]
         function, arguments = pickle.loads(self.pickled)  # noqa: S301 - as Spark does with every function
         yield from function(batches, *arguments)
 
@@ -98,11 +75,10 @@ def ship(spark: SparkSession) -> None:
 
 def on_executors(spark: SparkSession, work: Work, *arguments: object) -> Shipped:
     """The work, ready for mapInArrow, with whatever it needs on the way to the executors."""
-    luggage = _ship(spark)
-    return Shipped(pickle.dumps((work, arguments), protocol=5), luggage.archives, luggage.numpy)
+    return Shipped(pickle.dumps((work, arguments), protocol=5), _ship(spark))
 
 
-def _ship(spark: SparkSession) -> _Luggage:
+def _ship(spark: SparkSession) -> tuple[str, ...]:
     with _lock:
         known = _shipped.get(spark)
         if known is None:
@@ -112,38 +88,45 @@ def _ship(spark: SparkSession) -> _Luggage:
         return known
 
 
-def _lacking(spark: SparkSession, found: list[dict[str, Any]]) -> _Luggage:
-    """Bring what any of the probed executors lacks."""
+def _lacking(spark: SparkSession, reports: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Bring DataFusion if any of the probed executors lacks it; ExecutorError if they lack anything else."""
     for name, oldest in OLDEST.items():
-        for one in found:
-            if one[name] is not None and _version(one[name]) < oldest:
-                raise _too_old(name, one[name], ".".join(map(str, oldest)))
-    lacking = [name for name in (NUMPY, DATAFUSION) if any(one[name] is None for one in found)]
+        for report in reports:
+            if report[name] is None or _version(report[name]) < oldest:
+                raise lacks(name, report[name])
     here = _about()
-    for one in found if lacking else ():
-        if one["like"] != here["like"]:
-            names = " and ".join(lacking)
-            reason = f"they run {' '.join(one['like'])}, and this process {' '.join(here['like'])}"
+    lacking = [report for report in reports if report[DATAFUSION] is None]
+    for report in lacking:
+        if report["like"] != here["like"]:
+            reason = f"they run {' '.join(report['like'])}, and this process {' '.join(here['like'])}"
             raise ExecutorError(
-                f"executors have no {names}, and what is installed here does not fit them: {reason}. Install {names} "
-                "there, or run the driver on the executors' Python and platform.",
-                needs=names,
+                f"executors have no {DATAFUSION}, and what is installed here does not fit them: {reason}. "
+                f"Install it there ({_remedy(DATAFUSION)}), or run the driver on the executors' Python and platform.",
+                needs=DATAFUSION,
                 reason=reason,
             )
-    archives = []
-    for name in lacking:
-        archive = _archive(name)
-        spark.addArtifacts(f"{archive}#{archive.stem}", archive=True)
-        archives.append(archive.stem)
-    return _Luggage(tuple(archives), NUMPY in lacking)
+    if not lacking:
+        return ()
+    archive = _datafusion()
+    spark.addArtifacts(f"{archive}#{archive.stem}", archive=True)
+    return (archive.stem,)
 
 
-def _too_old(name: str, version: str, oldest: str) -> ExecutorError:
+def lacks(name: str, version: str | None = None) -> ExecutorError:
+    """The error for executors without a package that has to be there, or with one that is too old."""
+    needs = f"{name}>={'.'.join(map(str, OLDEST[name]))}"
+    has = f"executors have no {name}" if version is None else f"executors have {name} {version}"
     return ExecutorError(
-        f"executors have {name} {version}; tamis needs {oldest} or newer there. Upgrade it, or set PYSPARK_PYTHON / "
-        "spark.pyspark.python to an interpreter that has it.",
-        needs=f"{name}>={oldest}",
-        reason=f"{name} {version}",
+        f"{has}; tamis needs {needs} there: {_remedy(needs)}.",
+        needs=needs,
+        reason=f"no module named {name}" if version is None else f"{name} {version}",
+    )
+
+
+def _remedy(needs: str) -> str:
+    return (
+        f"pip install '{needs}' on every worker node, or set PYSPARK_PYTHON / spark.pyspark.python to an interpreter "
+        "that has it, or send an environment with spark.archives"
     )
 
 
@@ -166,7 +149,7 @@ def explained(error: Exception) -> Exception:
         return error
     text = str(error)
     if f"{_MODULE}'pyarrow" in text or "PyArrow >= " in text or "[PACKAGE_NOT_INSTALLED] PyArrow" in text:
-        return ExecutorError(NO_PYARROW, needs="pyarrow", reason="no module named pyarrow")
+        return lacks("pyarrow")
     if "PYTHON_VERSION_MISMATCH" in text:
         return ExecutorError(
             "the executors' Python has another minor version than this one, "
@@ -177,8 +160,8 @@ def explained(error: Exception) -> Exception:
     if _MODULE in text:
         name = text.partition(_MODULE)[2].partition("\n")[0].strip().strip("'")
         return ExecutorError(
-            f"an executor has no Python module {name!r}, though others may: install it there, or give all executors "
-            "the same Python by PYSPARK_PYTHON / spark.pyspark.python.",
+            f"an executor has no Python module {name!r}, though others may. Give all executors the same Python: "
+            f"{_remedy(name)}.",
             needs=name,
             reason=f"no module named {name}",
         )
@@ -195,12 +178,12 @@ def _report(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _about() -> dict[str, Any]:
     """What this process is and has."""
     like = [platform.python_implementation(), "{}.{}".format(*sys.version_info), sysconfig.get_platform()]
-    found: dict[str, Any] = {"like": [*like, platform.libc_ver()[0] or "no glibc"]}
-    for name in ("pyarrow", NUMPY):
-        found[name] = str(__import__(name).__version__) if find_spec(name) is not None else None
+    facts: dict[str, Any] = {"like": [*like, platform.libc_ver()[0] or "no glibc"]}
+    for name in OLDEST:
+        facts[name] = str(__import__(name).__version__) if find_spec(name) is not None else None
     # Loading its package takes a second, and any version serves.
-    found[DATAFUSION] = "" if find_spec(DATAFUSION) is not None else None
-    return found
+    facts[DATAFUSION] = "" if find_spec(DATAFUSION) is not None else None
+    return facts
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -211,6 +194,8 @@ def _unpacked(archives: Iterable[str]) -> list[str]:
     """Where Spark has put the archives, on an executor."""
     if not archives:
         return []
+    from pyspark import SparkFiles  # executors have it; a client of a Connect server need not
+
     root = Path(SparkFiles.getRootDirectory()).resolve()
     return [str(root / name) for name in archives]
 
@@ -222,21 +207,19 @@ def _package() -> Path:
 
 
 @cache
-def _archive(name: str) -> Path:
-    """A zip of what is installed here of a package: what it needs to run, and no more."""
-    spec = find_spec(name)
+def _datafusion() -> Path:
+    """A zip of DataFusion's native module, as it is installed here: the package around it imports pandas."""
+    spec = find_spec(DATAFUSION)
     if spec is None or not spec.submodule_search_locations:
-        raise ExecutorError(f"neither the executors nor this process have {name}: install it.", needs=name, reason="")
+        raise ExecutorError(
+            f"neither the executors nor this process have {DATAFUSION}: install it.",
+            needs=DATAFUSION,
+            reason=f"no module named {DATAFUSION}",
+        )
     folder = Path(next(iter(spec.submodule_search_locations)))
-    base = folder.parent
-    if name == DATAFUSION:
-        # Only the native module is used: the package around it imports pandas.
-        files = list(folder.glob("_internal*"))
-    else:
-        # Wheels put the libraries that they bring into a folder beside the package.
-        files = [*folder.rglob("*"), *(base / f"{name}.libs").rglob("*")]
-    wanted = (path for path in files if path.is_file() and not _UNNEEDED & set(path.relative_to(base).parts))
-    return _zip(f"tamis-{name}", ((path, path.relative_to(base)) for path in wanted))
+    return _zip(
+        f"tamis-{DATAFUSION}", ((path, path.relative_to(folder.parent)) for path in folder.glob("_internal*"))
+    )
 
 
 def _zip(name: str, files: Iterable[tuple[Path, Path]]) -> Path:

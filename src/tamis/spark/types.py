@@ -16,7 +16,9 @@ from pyspark.sql import types as t
 from pyspark.sql.types import DataType, StructField, StructType
 
 from tamis.errors import UnreadableColumnError
+from tamis.formats.edit import WriteField
 from tamis.formats.scan import ReadField
+from tamis.predicate.type_names import is_bytes, is_list
 from tamis.spark.calendar import corrected
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "readable",
     "rebuilt",
     "unreadable_column",
+    "write_type",
 ]
 
 FIELD_ID: Final = "parquet.field.id"
@@ -38,6 +41,7 @@ DEFAULT: Final = "EXISTS_DEFAULT"
 """Where Spark's readers look for the value of a column that a file does not have, as SQL."""
 LONG_DIGITS: Final = 18
 """Decimals up to so many digits are kept as one integer."""
+_EPOCH: Final = "1970-01-01 00:00:00"
 FORMATTED: Final = r"^(.{8})(.{4})(.{4})(.{4})(.{12})$"
 
 
@@ -52,7 +56,7 @@ def _read_field(field: ReadField, name: str, inside: str = "") -> StructField:
         metadata[FIELD_ID] = field.id
     elif field.written_as is not None:
         name = field.written_as
-    if field.default is not None:
+    if field.default is not None and not inside and can_default(field, field.default):
         metadata[DEFAULT] = literal(field.default)
     return StructField(name, _type(field, f"{inside}{field.name}", read=True), nullable=True, metadata=metadata)
 
@@ -68,8 +72,6 @@ def readable(field: ReadField) -> bool:
 
 def output_type(field: ReadField) -> DataType:
     """The type that users see: the connectors' own."""
-    if field.id is not None and field.default is not None and not _can_default(field.type):
-        raise unreadable_column(field.name, field.described, " with an initial default")
     return _type(field, field.name, read=False)
 
 
@@ -84,26 +86,26 @@ def _can_default(kind: pa.DataType) -> bool:
     """Whether Spark's vectorised Parquet reader can give a default of the type: for the others it fails, or worse."""
     if pt.is_decimal(kind):
         return int(kind.precision) <= LONG_DIGITS
-    return kind != pa.uuid() and not (pt.is_binary(kind) or pt.is_fixed_size_binary(kind))
+    return kind != pa.uuid() and not is_bytes(kind)
 
 
 def _type(field: ReadField, path: str, *, read: bool) -> DataType:
-    kind = field.type
-    if pt.is_struct(kind):
+    type_ = field.stored if read and field.stored is not None else field.type
+    if pt.is_struct(type_):
         if read:
-            parts = [_read_field(child, child.name, f"{path}.") for child in field.children]
+            fields = [_read_field(child, child.name, f"{path}.") for child in field.children]
         else:
-            parts = [t.StructField(c.name, _type(c, f"{path}.{c.name}", read=False)) for c in field.children]
-        return t.StructType(parts)
-    if pt.is_list(kind) or pt.is_large_list(kind):
+            fields = [t.StructField(c.name, _type(c, f"{path}.{c.name}", read=False)) for c in field.children]
+        return t.StructType(fields)
+    if is_list(type_):
         return t.ArrayType(_type(field.children[0], f"{path}.element", read=read))
-    if pt.is_map(kind):
+    if pt.is_map(type_):
         key, value = field.children
         return t.MapType(_type(key, f"{path}.key", read=read), _type(value, f"{path}.value", read=read))
-    found = _leaf(kind, read=read)
-    if found is None:
-        raise unreadable_column(path, field.described or str(kind))
-    return found
+    spark_type = _leaf(type_, read=read)
+    if spark_type is None:
+        raise unreadable_column(path, field.described or str(type_))
+    return spark_type
 
 
 def unreadable_column(path: str, kind: str, where: str = "") -> UnreadableColumnError:
@@ -131,7 +133,9 @@ def _leaf(kind: pa.DataType, *, read: bool) -> DataType | None:
         if kind.unit == "ns":
             return None
         return t.TimestampNTZType() if kind.tz is None else t.TimestampType()
-    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind):
+    if pt.is_duration(kind):
+        return t.LongType() if read else None
+    if is_bytes(kind):
         return t.BinaryType()
     plain: Mapping[pa.DataType, DataType] = {
         pa.bool_(): t.BooleanType(),
@@ -148,14 +152,32 @@ def _leaf(kind: pa.DataType, *, read: bool) -> DataType | None:
     return plain.get(kind)
 
 
+def write_type(field: WriteField) -> DataType | None:
+    """The type that Spark's rows have for what files hold; None if it has none, for the field or a part of it."""
+    kind = field.type
+    parts = [write_type(child) for child in field.children]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if pt.is_struct(kind):
+        return StructType([StructField(c.name, part) for c, part in zip(field.children, known, strict=True)])
+    if pt.is_list(kind):
+        return t.ArrayType(known[0])
+    if pt.is_map(kind):
+        return t.MapType(known[0], known[1])
+    if kind == pa.uuid() or pt.is_fixed_size_binary(kind) or pt.is_time(kind) or pt.is_null(kind):
+        return None
+    return _leaf(kind, read=False)
+
+
 def plain_schema(schema: pa.Schema) -> StructType:
     """The schema of values that are known here, each type as it is: a time without zone gets none."""
-    return StructType([StructField(one.name, _plain(one.type, one.name)) for one in schema])
+    return StructType([StructField(field.name, _plain(field.type, field.name)) for field in schema])
 
 
 def _plain(kind: pa.DataType, path: str) -> DataType:
     if pt.is_struct(kind):
-        return StructType([StructField(one.name, _plain(one.type, f"{path}.{one.name}")) for one in kind])
+        return StructType([StructField(field.name, _plain(field.type, f"{path}.{field.name}")) for field in kind])
     if pt.is_list(kind):
         return t.ArrayType(_plain(kind.value_type, f"{path}.element"))
     if pt.is_map(kind):
@@ -172,7 +194,7 @@ def rebuilt(column: Column, field: ReadField) -> Column:
 
 def _differs(field: ReadField) -> bool:
     """Whether anything in the field is read as another type, or under another name, than it is shown."""
-    if field.type == pa.uuid() or field.calendar != "known":
+    if field.type == pa.uuid() or field.calendar != "known" or field.stored is not None:
         return True
     renamed = pt.is_struct(field.type) and any(c.id is None and c.written_as != c.name for c in field.children)
     return renamed or any(_differs(child) for child in field.children)
@@ -183,6 +205,8 @@ def _rebuilt(column: Column, field: ReadField) -> Column:
         return f.regexp_replace(f.lower(f.hex(column)), FORMATTED, "$1-$2-$3-$4-$5")
     if field.calendar != "known":
         return corrected(column, field)
+    if field.stored is not None:
+        return _cast(column, field)
     if not _differs(field):
         return column
     if pt.is_struct(field.type):
@@ -193,6 +217,16 @@ def _rebuilt(column: Column, field: ReadField) -> Column:
         keyed = f.transform_keys(column, lambda k, _: _rebuilt(k, key)) if _differs(key) else column
         return f.transform_values(keyed, lambda _, v: _rebuilt(v, value)) if _differs(value) else keyed
     return f.transform(column, lambda element: _rebuilt(element, field.children[0]))
+
+
+def _cast(column: Column, field: ReadField) -> Column:
+    """What files have as another type; a time as a number without asking for the session's zone."""
+    if field.stored is None or not pt.is_duration(field.stored):
+        return column.cast(output_type(field))
+    micros = column * 1000 if field.stored.unit == "ms" else column
+    if field.type.tz is not None:
+        return f.timestamp_micros(micros)
+    return f.timestamp_add("MICROSECOND", micros, f.lit(_EPOCH).cast("timestamp_ntz"))
 
 
 def read_name(field: ReadField) -> str:
@@ -217,7 +251,7 @@ def literal(value: pa.Scalar) -> str:
     if pt.is_string(kind):
         # Not as a quoted text: what a backslash means there is a setting of the session.
         return f"CAST(X'{str(plain).encode().hex()}' AS STRING)"
-    if pt.is_binary(kind) or pt.is_fixed_size_binary(kind):
+    if is_bytes(kind):
         return f"X'{plain.hex()}'"
     if pt.is_date(kind):
         return f"DATE '{plain.isoformat()}'"

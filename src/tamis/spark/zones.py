@@ -7,6 +7,7 @@ the second. No clock was ever changed twice within three days, so that no change
 
 from __future__ import annotations
 
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -15,8 +16,9 @@ from pyspark.errors import PySparkException
 
 from tamis.errors import BindError, TimeZoneError
 from tamis.predicate.bound import BoundPredicate
-from tamis.predicate.zone_rules import SECOND, ZoneRules
-from tamis.predicate.zones import fixed_offset, no_zone
+from tamis.predicate.compare.zone_rules import ZoneRules
+from tamis.predicate.compare.zones import Zone, find_zone, fixed_offset, no_zone
+from tamis.predicate.units import SECOND
 from tamis.spark.session import session_zone
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ START: Final = -5_364_662_400
 """1800-01-01: the first change of any zone is of 1835."""
 END: Final = 4_133_980_800
 """2101-01-01. Beyond either end the sets leave room for any offset."""
-_OFFSET: Final = "unix_seconds(from_utc_timestamp(timestamp_seconds({0}), :zone)) - {0}"
+_OFFSET: Final = "unix_seconds(from_utc_timestamp(timestamp_seconds({0}), @zone)) - {0}"
 _CHANGES: Final = f"""
 WITH spans AS (
   SELECT id AS s FROM range({START}, {END}, 259200, 1)
@@ -44,20 +46,20 @@ seconds AS (
   WHERE {_OFFSET.format("x")} <> {_OFFSET.format("(x + 1)")})
 SELECT at, {_OFFSET.format("at")} AS offset FROM seconds
 UNION ALL SELECT {START}L, {_OFFSET.format(f"({START}L)")}
-"""  # noqa: S608 - of constants; the zone's name is a parameter
+"""  # noqa: S608 - of constants; the zone's name comes as hexadecimal digits
 
-_told: WeakKeyDictionary[SparkSession, dict[str, ZoneRules]] = WeakKeyDictionary()
+_rules: WeakKeyDictionary[SparkSession, dict[str, ZoneRules]] = WeakKeyDictionary()
 _lock = Lock()
 
 
 def session_rules(spark: SparkSession, name: str) -> ZoneRules:
     """The rules that the session has for a zone; BindError if it knows no such zone. Asked once a session."""
     with _lock:
-        known = _told.setdefault(spark, {})
-        found = known.get(name)
-    if found is None:
-        found = known[name] = _asked(spark, name)
-    return found
+        known = _rules.setdefault(spark, {})
+        rules = known.get(name)
+    if rules is None:
+        rules = known[name] = _ask(spark, name)
+    return rules
 
 
 def check_zone(predicate: BoundPredicate, spark: SparkSession) -> None:
@@ -65,14 +67,8 @@ def check_zone(predicate: BoundPredicate, spark: SparkSession) -> None:
 
     A plan for a zone that holds under any rules of it holds for every name that this session gives the same rules.
     """
-    zone = session_zone(spark)
-    if predicate.zone_dependent and not _same_rules(spark, predicate.time_zone, zone):
-        raise TimeZoneError(
-            f"the plan's condition depends on the time zone. It was planned for {predicate.time_zone}, and the "
-            f"session has {zone}. Plan with time_zone={zone!r} or with spark=..., or set spark.sql.session.timeZone.",
-            plan=predicate.time_zone,
-            session=zone,
-        )
+    if predicate.zone_dependent and not _same_rules(spark, predicate.time_zone, session_zone(spark)):
+        raise wrong_zone("the plan's condition depends on the time zone", predicate.time_zone, spark)
     for name, rules in predicate.rules:
         if _known_rules(spark, name) != rules:
             raise TimeZoneError(
@@ -83,6 +79,28 @@ def check_zone(predicate: BoundPredicate, spark: SparkSession) -> None:
             )
 
 
+def wrong_zone(why: str, planned: str, spark: SparkSession) -> TimeZoneError:
+    """The error for a plan that was made for another zone than the session's."""
+    zone = session_zone(spark)
+    return TimeZoneError(
+        f"{why}. It was planned for {planned}, and the "
+        f"session has {zone}. Plan with time_zone={zone!r} or with spark=..., or set spark.sql.session.timeZone.",
+        plan=planned,
+        session=zone,
+    )
+
+
+def session_time(spark: SparkSession) -> Zone:
+    """The session's zone, with its own rules, which are asked for when they are needed."""
+    return find_zone(session_zone(spark), partial(session_rules, spark))
+
+
+def is_other_zone(planned: Zone, spark: SparkSession) -> bool:
+    """Whether a plan was made for another zone than the session's, or for other rules of it."""
+    told = isinstance(planned.rules, ZoneRules) and planned.rules != _known_rules(spark, planned.name)
+    return told or not _same_rules(spark, planned.name, session_zone(spark))
+
+
 def _same_rules(spark: SparkSession, one: str, other: str) -> bool:
     """Whether two names mean the same to the session, as UTC and Etc/UTC do, or Europe/Oslo and Europe/Berlin."""
     if one == other:
@@ -90,8 +108,8 @@ def _same_rules(spark: SparkSession, one: str, other: str) -> bool:
     offsets = fixed_offset(one), fixed_offset(other)
     if None not in offsets:
         return offsets[0] == offsets[1]
-    found = _known_rules(spark, one)
-    return found is not None and found == _known_rules(spark, other)
+    rules = _known_rules(spark, one)
+    return rules is not None and rules == _known_rules(spark, other)
 
 
 def _known_rules(spark: SparkSession, name: str) -> ZoneRules | None:
@@ -101,9 +119,11 @@ def _known_rules(spark: SparkSession, name: str) -> ZoneRules | None:
         return None  # a zone that Python knows, or another session, and this one does not
 
 
-def _asked(spark: SparkSession, name: str) -> ZoneRules:
+def _ask(spark: SparkSession, name: str) -> ZoneRules:
     try:
-        rows = spark.sql(_CHANGES, args={"zone": name}).collect()
+        # No parameter of the query: a session with Delta's extensions leaves those unbound. Digits escape nothing.
+        zone = f"cast(x'{name.encode().hex()}' as string)"
+        rows = spark.sql(_CHANGES.replace("@zone", zone)).collect()
     except PySparkException as error:
         if "TIMEZONE" in str(error.getCondition()):
             raise no_zone(name) from error

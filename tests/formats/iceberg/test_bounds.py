@@ -14,7 +14,7 @@ from pyiceberg import conversions
 from pyiceberg import types as ice
 
 from tamis.formats.iceberg.bounds import MapColumn, decode_values
-from tests.formats.iceberg.making import scalars
+from tests.making.manifests import scalars
 
 
 def decoded(values: list[bytes | None], type_: pa.DataType) -> pa.Array:

@@ -20,13 +20,13 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType, Times
 import tamis
 from tamis.errors import TamisError
 from tamis.formats.iceberg import stored
-from tamis.formats.iceberg.cache import FOLDER, ManifestCache
 from tamis.formats.iceberg.manifest_list import Manifest, read_manifest_list
 from tamis.formats.iceberg.manifests import read_data_files
 from tamis.formats.iceberg.metadata import TableMetadata
-from tamis.formats.iceberg.reading import fetch_local
+from tamis.formats.storage.cache import FOLDER, MetadataCache
+from tamis.formats.storage.local import fetch_local
 from tamis.sieve.files import FileBatch
-from tests.formats.iceberg.making import avro_bytes, create, entry, entry_schema, metadata_of, parsed, table_document
+from tests.making.manifests import avro_bytes, create, entry, entry_schema, metadata_of, parsed, table_document
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType()),
@@ -107,7 +107,7 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     real = stored.Keeper.keep
 
-    def keep(self: stored.Keeper, batches: Iterable[FileBatch], lacking: stored.Found) -> None:
+    def keep(self: stored.Keeper, batches: Iterable[FileBatch], lacking: stored.Lookup) -> None:
         found.append(len(lacking.missing))
         real(self, batches, lacking)
 
@@ -129,9 +129,9 @@ def test_a_hit_gives_the_plan_of_a_miss(table: Table, folder: Path, monkeypatch:
 def test_batches_from_the_cache_are_equal_in_every_column(table: Table, folder: Path) -> None:
     """A commit reads what no plan shows: sequence numbers, and where an entry stands."""
     metadata, manifests, wanted = _manifests(table)
-    cache = ManifestCache(folder)
+    cache = MetadataCache(folder)
 
-    def read(used: ManifestCache | None) -> pa.Table:
+    def read(used: MetadataCache | None) -> pa.Table:
         return _flat(read_data_files(metadata, manifests, fetch_local, wanted, cache=used))
 
     plain = read(None)
@@ -180,7 +180,7 @@ def test_a_cut_off_record_is_read_anew(table: Table, folder: Path, size: int) ->
 
 def test_a_pack_under_anothers_name_is_a_miss(folder: Path) -> None:
     """A copied, renamed or restored file has the files of another manifest: its own key is in it, and is compared."""
-    cache = ManifestCache(folder / FOLDER)
+    cache = MetadataCache(folder / FOLDER)
     save(cache, "shelf", "a", numbers(1))
     save(cache, "shelf", "b", numbers(2))
     save(cache, "other", "a", numbers(3))
@@ -248,19 +248,19 @@ def numbers(*values: int) -> pa.RecordBatch:
     return pa.record_batch({"x": pa.array(values, pa.int64())})
 
 
-def save(cache: ManifestCache, shelf: str, name: str, batch: pa.RecordBatch) -> None:
+def save(cache: MetadataCache, shelf: str, name: str, batch: pa.RecordBatch) -> None:
     """Keep a batch as one manifest's."""
     made = cache.shelf(shelf, 1)
     assert made is not None
     cache.save(made, [digest(name)], [batch.num_rows], batch)
 
 
-def pack(cache: ManifestCache, shelf: str, name: str) -> Path:
+def pack(cache: MetadataCache, shelf: str, name: str) -> Path:
     """Where that is."""
     return cache.folder / digest(shelf).hex() / "one" / f"{digest(name).hex()}.pack"
 
 
-def load(cache: ManifestCache, shelf: str, name: str) -> int | None:
+def load(cache: MetadataCache, shelf: str, name: str) -> int | None:
     """The first number of the batch that was kept; None if it is not there."""
     made = cache.shelf(shelf, 1)
     place = None if made is None else made.find(digest(name))
@@ -271,13 +271,13 @@ def load(cache: ManifestCache, shelf: str, name: str) -> int | None:
 def test_the_longest_unused_go_first(folder: Path) -> None:
     """A cache that grows for ever fills the disk; one that forgets at random is of no use."""
     batch = numbers(*range(1000))
-    big = ManifestCache(folder / FOLDER)
+    big = MetadataCache(folder / FOLDER)
     for place, name in enumerate("abcd"):
         save(big, "s", name, batch)
         os.utime(pack(big, "s", name), (1_000_000 + place, 1_000_000 + place))
     assert load(big, "s", "a") is not None  # used just now
     size = records(folder)[0].stat().st_size
-    small = ManifestCache(folder / FOLDER, limit=size * 7 // 2)
+    small = MetadataCache(folder / FOLDER, limit=size * 7 // 2)
     save(small, "s", "e", batch)
     small.trim()
     assert [name for name in "abcde" if load(small, "s", name) is not None] == ["a", "d", "e"]
@@ -285,7 +285,7 @@ def test_the_longest_unused_go_first(folder: Path) -> None:
 
 def test_what_does_not_fit_is_not_written(folder: Path) -> None:
     """A table larger than the limit would push out everything, itself included."""
-    cache = ManifestCache(folder / FOLDER, limit=100)
+    cache = MetadataCache(folder / FOLDER, limit=100)
     save(cache, "s", "a", numbers(*range(1000)))
     assert not records(folder)
     assert load(cache, "s", "a") is None
@@ -293,7 +293,7 @@ def test_what_does_not_fit_is_not_written(folder: Path) -> None:
 
 def test_unfinished_files_of_a_crash_are_removed(folder: Path) -> None:
     """They have no name under which anything could find them."""
-    cache = ManifestCache(folder / FOLDER, limit=10_000)
+    cache = MetadataCache(folder / FOLDER, limit=10_000)
     save(cache, "s", "a", numbers(1))
     old, new = (records(folder)[0].with_suffix(f".{end * 16}.part") for end in "0f")
     old.write_bytes(b"x")
@@ -307,7 +307,7 @@ def test_unfinished_files_of_a_crash_are_removed(folder: Path) -> None:
 def test_the_same_name_with_other_content_is_another_manifest(tmp_path: Path, folder: Path) -> None:
     """A table that is made anew may use old names: its files are told apart by when they were written."""
     path = tmp_path / "m.avro"
-    cache = ManifestCache(folder / FOLDER)
+    cache = MetadataCache(folder / FOLDER)
 
     def found(name: str) -> list[str]:
         path.write_bytes(avro_bytes(entry_schema(), [entry(name)], codec="null"))
@@ -325,7 +325,7 @@ def test_the_same_name_with_other_content_is_another_manifest(tmp_path: Path, fo
 def test_a_manifest_of_unknown_length_is_never_kept(folder: Path) -> None:
     """Its name alone does not say which content is meant."""
     data = avro_bytes(entry_schema(), [entry("a.parquet")])
-    cache = ManifestCache(folder / FOLDER)
+    cache = MetadataCache(folder / FOLDER)
     for length, kept in ((None, 0), (len(data), 1)):
         manifest = Manifest("s3://b/m.avro", length, 0, 0)
         fetch: Callable[[str], bytes] = {"s3://b/m.avro": data}.__getitem__
@@ -340,9 +340,9 @@ def test_manifests_of_two_layouts_keep_their_order(folder: Path) -> None:
         data = avro_bytes(entry_schema(version=1 + place % 2), [entry(f"{place}-{row}") for row in range(3)])
         files[f"m{place}"] = data
         manifests.append(Manifest(f"m{place}", len(data), 0, 0, sequence_number=1, snapshot_id=place))
-    cache = ManifestCache(folder / FOLDER)
+    cache = MetadataCache(folder / FOLDER)
 
-    def paths(chosen: list[Manifest], used: ManifestCache | None) -> list[str]:
+    def paths(chosen: list[Manifest], used: MetadataCache | None) -> list[str]:
         batches = read_data_files(parsed(table_document()), chosen, files.__getitem__, {}, cache=used)
         return [path for batch in batches for path in batch.path.to_pylist()]
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamis.formats.iceberg import cache as cache_module
-from tamis.formats.iceberg.cache import FOLDER, MARK, MARKED, ManifestCache, code_stamp
+from tamis.formats.iceberg import stored
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.manifests import read_data_files
-from tests.formats.iceberg.making import avro_bytes, entry, entry_schema, parsed, table_document
+from tamis.formats.storage.cache import FOLDER, MARK, MARKED, MetadataCache
+from tests.making.manifests import avro_bytes, entry, entry_schema, parsed, table_document
 
 ROOT = Path(__file__).parents[3]
 WANTED = {1: pa.int64(), 2: pa.string()}
@@ -49,7 +49,7 @@ class Store:
         self.fetched.append(location)
         return self._files[location]
 
-    def read(self, cache: ManifestCache | None, chosen: Sequence[int] | None = None) -> list[tuple[object, ...]]:
+    def read(self, cache: MetadataCache | None, chosen: Sequence[int] | None = None) -> list[tuple[object, ...]]:
         """All that is known of each file, in its order; manifests are counted among those chosen."""
         self.fetched.clear()
         manifests = self.manifests if chosen is None else [self.manifests[place] for place in chosen]
@@ -68,9 +68,9 @@ def bounds(number: int) -> dict[str, Any]:
     return {"lower_bounds": bound, "upper_bounds": bound, "null_value_counts": {1: number % 2, 2: 0}}
 
 
-def cache_in(folder: Path, limit: int = 1 << 20) -> ManifestCache:
+def cache_in(folder: Path, limit: int = 1 << 20) -> MetadataCache:
     """A cache as a new process would open it."""
-    return ManifestCache(folder / FOLDER, limit)
+    return MetadataCache(folder / FOLDER, limit)
 
 
 def packs(folder: Path) -> list[Path]:
@@ -246,8 +246,8 @@ from tests.formats.iceberg.test_cache_hostile import Store, cache_in, entry
 store, folder = Store(0), Path(sys.argv[1])
 store.add([entry("a" * 1000) for _ in range(500)])
 plain = store.read(None)
-# Less than what is kept, and more than what the decoder holds in a file in memory.
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+# Less than what is kept (531 kB), and more than what the decoder holds in a file in memory (513 kB).
+resource.setrlimit(resource.RLIMIT_FSIZE, (522_000, 522_000))
 assert store.read(cache_in(folder)) == plain
 assert store.read(cache_in(folder)) == plain
 assert len(store.fetched) == 1
@@ -277,25 +277,26 @@ def test_a_folder_that_became_read_only_is_still_read(tmp_path: Path) -> None:
 
 def test_the_stamp_knows_the_versions_also_from_a_zip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other code may decode otherwise: it reads nothing that this has written. Executors have it in a zip."""
+    code_stamp = stored._stamp.__wrapped__
     stamp = code_stamp()
     for name in ("tamis.__version__", "pyarrow.__version__"):
         with monkeypatch.context() as patched:
             patched.setattr(name, "99")
             assert code_stamp() != stamp
     with monkeypatch.context() as patched:
-        patched.setattr(cache_module.decoder, "version", lambda: "datafusion 99")
+        patched.setattr(stored.decoder, "version", lambda: "datafusion 99")
         assert code_stamp() != stamp
     assert code_stamp() == stamp
-    assert "datafusion-" in cache_module.decoder.version()
+    assert "datafusion-" in stored.decoder.version()
     archive = tmp_path / "tamis.zip"
     with zipfile.ZipFile(archive, "w") as file:
         for path in sorted((ROOT / "src").rglob("*.py")):
             file.write(path, path.relative_to(ROOT / "src"))
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import tamis; from tamis.formats.iceberg.cache import code_stamp\n"
+        "import tamis; from tamis.formats.iceberg.stored import _stamp\n"
         "assert tamis.__file__.startswith(sys.argv[1]), tamis.__file__\n"
-        "print(code_stamp())"
+        "print(_stamp())"
     )
 
     def said() -> str:

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import TamisError
-from tamis.formats.iceberg import cache as cache_module
 from tamis.formats.iceberg import stored
-from tamis.formats.iceberg.cache import FOLDER, ManifestCache
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.manifests import live_manifests
-from tests.formats.iceberg.making import entry
+from tamis.formats.storage import cache as cache_module
+from tamis.formats.storage.cache import FOLDER, MetadataCache
 from tests.formats.iceberg.test_cache import digest, load, numbers, save
 from tests.formats.iceberg.test_cache_hostile import Store, bounds, cache_in, packs
+from tests.making.manifests import entry
 
 
 @pytest.mark.parametrize("have", [[0], [2], [5], [1, 2], [0, 5], [1, 3, 5], [0, 1, 2, 3, 4]])
@@ -163,7 +163,7 @@ def test_large_manifests_have_packs_of_their_own(tmp_path: Path, monkeypatch: py
 def test_packs_of_many_manifests_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The heads of all are read before each plan."""
     monkeypatch.setattr(cache_module, "MOST_PACKS", 2)
-    cache = ManifestCache(tmp_path / FOLDER)
+    cache = MetadataCache(tmp_path / FOLDER)
     for place in range(4):
         shelf = cache.shelf("s", 1)
         assert shelf is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tamis.errors import SettingError
-from tamis.formats.iceberg.cache import FOLDER, LIMIT, ManifestCache
+from tamis.formats.storage.cache import FOLDER, LIMIT, MetadataCache
 
 
 @pytest.fixture
@@ -31,11 +31,11 @@ def test_a_limit_is_a_size_or_an_error(
     monkeypatch.setenv("TAMIS_CACHE_BYTES", text)
     if size is None:
         with pytest.raises(SettingError, match="TAMIS_CACHE_BYTES") as caught:
-            ManifestCache.chosen()
+            MetadataCache.chosen()
         assert (caught.value.variable, caught.value.value) == ("TAMIS_CACHE_BYTES", text)
-        assert ManifestCache.chosen(wanted=False) is None
+        assert MetadataCache.chosen(wanted=False) is None
         return
-    chosen = ManifestCache.chosen()
+    chosen = MetadataCache.chosen()
     assert chosen is not None
     assert (chosen.limit, chosen.folder) == (size, folder / FOLDER)
 
@@ -44,7 +44,7 @@ def test_a_switch_that_is_neither_on_nor_off_is_an_error(folder: Path, monkeypat
     """Whoever writes TAMIS_CACHE=disabled wants no values of rows on the disk."""
     monkeypatch.setenv("TAMIS_CACHE", "disabled")
     with pytest.raises(SettingError, match=r"TAMIS_CACHE is 'disabled'.* on or off"):
-        ManifestCache.chosen()
+        MetadataCache.chosen()
     assert not folder.exists()
 
 
@@ -52,9 +52,9 @@ def test_a_home_is_found_and_a_strange_one_is_an_error(tmp_path: Path, monkeypat
     """A folder named ~ in the current one is what nobody meant."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TAMIS_CACHE_DIR", "~/mine")
-    chosen = ManifestCache.chosen(wanted=True)
+    chosen = MetadataCache.chosen(wanted=True)
     assert chosen is not None
     assert chosen.folder == tmp_path / "mine" / FOLDER
     monkeypatch.setenv("TAMIS_CACHE_DIR", "~no-such-user/mine")
     with pytest.raises(SettingError, match="TAMIS_CACHE_DIR"):
-        ManifestCache.chosen(wanted=True)
+        MetadataCache.chosen(wanted=True)

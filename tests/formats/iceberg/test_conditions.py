@@ -16,7 +16,7 @@ from tamis.errors import BindError
 from tamis.formats import converted_condition
 from tamis.predicate.bind import bind
 from tamis.predicate.schema import Schema
-from tests.unit.cli.tables import catalog, folder_of
+from tests.making.cli_tables import catalog, folder_of
 
 _KINDS = pa.schema(
     {

@@ -17,12 +17,12 @@ from tamis.formats.iceberg.bounds import decode_values
 from tamis.formats.iceberg.manifest_list import DATA, Manifest
 from tamis.formats.iceberg.pruning import may_match
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
-from tamis.sieve.outcome import Sieve
-from tests.formats.iceberg.making import avro_bytes, entry, entry_schema, parsed, table_document
+from tamis.predicate.sql.parse import parse
+from tamis.sieve.sieve import Sieve
 from tests.formats.iceberg.test_damage import LIST_SCHEMA, listed
 from tests.formats.iceberg.test_manifests_odd import with_spec
+from tests.making.manifests import avro_bytes, entry, entry_schema, parsed, table_document
 
 Summary = tuple[bool | None, bool | None, bytes | None, bytes | None]
 SCHEMA = Schema.of(c1=pa.int64(), c2=pa.float64())

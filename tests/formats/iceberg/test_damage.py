@@ -15,11 +15,11 @@ import pytest
 
 import tamis
 from tamis.errors import TamisError, UnreadableMetadataError
-from tamis.formats.iceberg.avro import parse_avro
+from tamis.formats.avro.container import parse_avro
 from tamis.formats.iceberg.manifest_list import DATA, DELETES, Manifest, parse_manifest_list, read_manifest_list
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files, read_delete_files
 from tamis.formats.iceberg.metadata import Snapshot
-from tests.formats.iceberg.making import avro_bytes, entry, entry_schema, parsed, table_document
+from tests.making.manifests import avro_bytes, entry, entry_schema, parsed, table_document
 
 Rows = list[dict[str, Any]]
 OPTIONAL_LONG = ["null", "long"]

@@ -18,8 +18,8 @@ from pyiceberg.table import Table
 import tamis
 from tamis.errors import TamisError, UnreadableMetadataError
 from tamis.formats.iceberg.table import IcebergTable
-from tests.formats.iceberg.making import parsed, table_document
-from tests.unit.cli.tables import Ran, catalog, events, rows, run
+from tests.making.cli_tables import Ran, catalog, events, rows, run
+from tests.making.manifests import parsed, table_document
 
 DEEP: Final = json.loads("[" * 400 + "]" * 400)
 TOO_DEEP: Final = "[" * 100_000 + "]" * 100_000

@@ -10,10 +10,9 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.defaults import default_scalar
-from tamis.formats.iceberg.fields import read_field
-from tamis.formats.iceberg.types import Field
+from tamis.formats.iceberg.document import Misfit
+from tamis.formats.iceberg.types import parse_schema
 
 UUID_TEXT = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
 
@@ -71,9 +70,12 @@ def test_json_of_another_type_is_an_error(type_: pa.DataType, written: Any) -> N
         default_scalar(type_, written)
 
 
-def test_a_wrong_default_names_its_column() -> None:
-    with pytest.raises(UnreadableMetadataError, match=r"'amount'.*is not an int"):
-        read_field(Field(3, "amount", pa.int32(), initial_default="many"))
+def test_a_wrong_default_is_refused_with_its_place_when_the_schema_is_parsed() -> None:
+    """Whoever reads a field later may rely on its default."""
+    amount = {"id": 3, "name": "amount", "required": False, "type": "int", "initial-default": "many"}
+    with pytest.raises(Misfit, match="is not an int") as caught:
+        parse_schema({"schema-id": 0, "fields": [amount]})
+    assert caught.value.place == "fields[0].initial-default"
 
 
 def test_unknown_types_have_no_default() -> None:

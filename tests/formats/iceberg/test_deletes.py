@@ -15,7 +15,7 @@ from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex
 from tamis.formats.iceberg.manifests import DeleteBatch
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.sieve.files import FileBatch
-from tests.formats.iceberg.making import parsed, table_document
+from tests.making.manifests import parsed, table_document
 
 POSITION, EQUALITY = 1, 2
 BY_ID, OTHER, NONE, VOID = 0, 1, 2, 3

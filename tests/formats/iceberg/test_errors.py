@@ -13,16 +13,13 @@ from pyiceberg.table import Table
 
 import tamis
 from tamis.errors import (
-    BindError,
     NoSuchSnapshotError,
-    NoSuchTableError,
-    ParseError,
     UnknownSpecError,
     UnreadableMetadataError,
     UnsupportedFormatError,
 )
 from tamis.formats.errors import unreachable
-from tests.unit.cli.tables import events, folder_of
+from tests.making.cli_tables import events, folder_of
 
 
 @pytest.fixture
@@ -88,23 +85,6 @@ def test_newer_format_version_is_refused_before_anything_is_guessed(table: Table
     with pytest.raises(UnsupportedFormatError) as caught:
         tamis.open(change(table, format_version=4))
     assert caught.value.feature == "format version 4"
-
-
-def test_condition_that_does_not_fit_fails_before_a_manifest_is_read(table: Table) -> None:
-    opened = tamis.open(folder_of(table))
-    for manifest in manifests(table):
-        manifest.unlink()
-    with pytest.raises(BindError) as caught:
-        opened.plan("regon = 'eu'")
-    assert caught.value.nearest == ("region",)
-    with pytest.raises(ParseError):
-        opened.plan("region =")
-
-
-def test_place_without_a_table_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchTableError) as caught:
-        tamis.open(str(tmp_path))
-    assert caught.value.table == str(tmp_path)
 
 
 # -- advice that fits its cause ---------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ import pytest
 from pyiceberg.table import Table
 
 import tamis
-from tamis.formats.iceberg.inspection import Deletes, _deletes
-from tests.unit.cli.tables import SCHEMA, catalog, events, folder_of, rows
+from tamis.formats.iceberg.inspection import _deletes
+from tamis.formats.inspection import Deletes
+from tests.making.cli_tables import SCHEMA, catalog, events, folder_of, rows
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +38,6 @@ def test_value_goes_through_json_unchanged(table: Table) -> None:
     document = tamis.open(folder_of(table)).inspect().to_dict()
     assert json.loads(json.dumps(document)) == json.loads(json.dumps(document, default=str))
     assert document["total"]["deletes"] == {"position": 0, "equality": 0, "vectors": 0, "rows": 0, "bytes": 0}
-
-
-def test_progress_is_told_up_to_the_last_file(table: Table) -> None:
-    told: list[tuple[int, int]] = []
-    tamis.open(folder_of(table)).inspect(lambda done, total: told.append((done, total)))
-    assert told[-1] == (4, 4)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ from pyiceberg.types import (
 
 from tamis.formats.iceberg.manifest_list import read_manifest_list, summaries
 from tamis.formats.iceberg.manifests import live_manifests, read_data_files
-from tamis.formats.iceberg.reading import fetch_local
-from tests.formats.iceberg.making import create, metadata_of, scalars
+from tamis.formats.storage.local import fetch_local
+from tests.making.manifests import create, metadata_of, scalars
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType()),

@@ -26,9 +26,9 @@ from tamis.formats.iceberg.manifest_list import (
 )
 from tamis.formats.iceberg.manifests import THREADS, DeleteBatch, read_data_files, read_delete_files
 from tamis.formats.iceberg.metadata import Snapshot
-from tamis.formats.iceberg.reading import fetch_local
+from tamis.formats.storage.local import fetch_local
 from tamis.sieve.files import FileBatch
-from tests.formats.iceberg.making import avro_bytes, entry, entry_schema, parsed, scalars, table_document
+from tests.making.manifests import avro_bytes, entry, entry_schema, parsed, scalars, table_document
 
 LONG, STRING = pa.int64(), pa.string()
 

@@ -16,7 +16,7 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType, Struc
 from tamis.errors import NoSuchSnapshotError, UnknownSpecError, UnreadableMetadataError, UnsupportedFormatError
 from tamis.formats.iceberg.parsing import parse_metadata
 from tamis.formats.iceberg.types import arrow_type
-from tests.formats.iceberg.making import create, metadata_of, parsed, table_document
+from tests.making.manifests import create, metadata_of, parsed, table_document
 
 HISTORY = {
     "snapshots": [

@@ -15,8 +15,8 @@ from pyiceberg.table import Table
 import tamis
 from tamis.errors import AmbiguousTableError, NoSuchTableError
 from tamis.formats.iceberg.newest import newest_metadata
-from tests.formats.iceberg.making import table_document
-from tests.unit.cli.tables import events, folder_of
+from tests.making.cli_tables import events, folder_of
+from tests.making.manifests import table_document
 
 A, B = "9c12d441-03fe-4693-9a96-a0705ddf69c1", "1b54a0ba-5bd2-4a3c-b9bb-2c6f93a8a34d"
 

@@ -11,11 +11,12 @@ import pytest
 
 from tamis.formats.iceberg.ordinary import MOST_KINDS, Ordinary, ordinary_columns
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
-from tamis.sieve.outcome import Outcome, Sieve
+from tamis.sieve.outcome import Outcome
+from tamis.sieve.sieve import Sieve
 
 SCHEMA = Schema.of(d=pa.float64(), e=pa.float64(), g=pa.float64(), f=pa.float32(), t=pa.date32(), id=pa.int32())
 NAN = float("nan")

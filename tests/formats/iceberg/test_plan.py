@@ -22,7 +22,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField, StringType, Time
 import tamis
 from tamis.errors import BindError, UnevaluableError
 from tamis.formats.iceberg.table import IcebergTable
-from tests.unit.cli.tables import catalog, events, folder_of, rows
+from tests.making.cli_tables import catalog, events, folder_of
 
 Row = dict[int, Any]
 """Values by field id: names come and go."""
@@ -133,14 +133,6 @@ def test_evolved_table_is_pruned_by_every_spec(evolved: Table) -> None:
     assert len(stats.specs) == 5
 
 
-def test_old_name_of_a_renamed_column_is_unknown_today_and_known_then(evolved: Table) -> None:
-    with pytest.raises(BindError):
-        tamis.open(folder_of(evolved)).plan("region = 'eu'")
-    first = evolved.history()[0].snapshot_id
-    plan = tamis.open(folder_of(evolved), snapshot_id=first).plan("region = 'eu'")
-    assert plan.files["partition"].to_pylist() == ["region=eu"]
-
-
 def test_dropped_source_column_still_tells_partitions_apart(tmp_path: Path) -> None:
     """Its type is found in a historical schema; an old file's partition reads as ever."""
     table = catalog(tmp_path).create_table(
@@ -189,8 +181,8 @@ def test_unknown_transform_keeps_files_is_counted_and_fails_in_strict_mode(tmp_p
     opened = tamis.open(with_unknown_transform(events(tmp_path)))
     plan = opened.plan("region = 'nowhere' or id < 100")
     assert plan.stats.kept == 4
-    assert plan.stats.filter.unevaluable_specs == 1
-    assert plan.stats.filter.fail_open_files == 2
+    assert plan.stats.filter_stats.unevaluable_specs == 1
+    assert plan.stats.filter_stats.fail_open_files == 2
     assert "kept without proof: 2 files" in plan.explain()
     with pytest.raises(UnevaluableError):
         opened.plan("region = 'eu'", strict=True)
@@ -248,18 +240,10 @@ def test_manifests_that_a_join_prunes_are_credited_to_its_filter(tmp_path: Path)
     regions = tamis.RuntimeFilter.of("region", ["us", "uk"])
     nobody = tamis.RuntimeFilter.of("region", ["nowhere"])
     plan = opened.plan("ts >= '2024-01-04'", runtime_filters=[regions])
-    (credit,) = plan.stats.filters
+    (credit,) = plan.stats.runtime_filters
     assert (credit.files, credit.dropped["manifest"], credit.idle) == (1, 1, None)
     assert plan.files["partition"].to_pylist() == ["region=uk/ts_day=2024-01-04"]
     assert len(fetched) == 3  # the manifest list, and the manifests of us and uk
-    both = opened.plan(runtime_filters=[regions, nobody]).stats.filters
+    both = opened.plan(runtime_filters=[regions, nobody]).stats.runtime_filters
     assert [one.dropped["manifest"] for one in both] == [2, 2]
     assert [one.idle for one in both] == [None, None]
-
-
-def test_progress_is_told_up_to_the_last_file(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    table = events(tmp_path)
-    table.append(rows([1], None, 9))
-    tamis.open(folder_of(table)).plan("id = 1", progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (5, 5)

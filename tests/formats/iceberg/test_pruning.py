@@ -12,12 +12,12 @@ import pytest
 from tamis.formats.iceberg.manifest_list import DATA, Manifest
 from tamis.formats.iceberg.pruning import may_match
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
-from tamis.sieve.outcome import Sieve
-from tamis.sieve.runtime import RuntimeFilter
-from tests.formats.iceberg.making import parsed
+from tamis.predicate.sql.parse import parse
+from tamis.sieve.join.runtime import RuntimeFilter
+from tamis.sieve.sieve import Sieve
 from tests.formats.iceberg.test_manifests_odd import with_spec
+from tests.making.manifests import parsed
 
 Summary = tuple[bool | None, bool | None, bytes | None, bytes | None]
 SCHEMA = Schema.of(c1=pa.int64(), c2=pa.string(), c3=pa.float64())

@@ -22,7 +22,7 @@ from tamis.formats.iceberg.scan import _repeats
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.scan import Scan
 from tamis.sieve.partitions import Undecoded
-from tests.formats.iceberg.making import create
+from tests.making.manifests import create
 
 
 def schema(number: int, *fields: Field) -> TableSchema:
@@ -103,14 +103,13 @@ def test_an_incomplete_history_trusts_no_name() -> None:
     assert trusted(holes, holes) == untrusted
 
 
-def test_a_nested_default_makes_its_column_unreadable_and_no_other() -> None:
-    """Spark's readers know none inside structs: NULL would be wrong."""
+def test_a_nested_default_is_its_fields_own() -> None:
+    """Spark's readers know none inside structs: such a column is read with Arrow, where files lack the field."""
     inner = Field(3, "x", pa.int32(), initial_default=5)
     only = schema(0, column(1, "a"), struct(2, "s", inner))
     fields = {one.name: one for one in read_fields(only, [only])}
-    assert fields["a"].type == pa.int32()
-    assert fields["s"].children[0].type == pa.null()
-    assert "initial default" in fields["s"].children[0].described
+    assert fields["a"].default is None
+    assert fields["s"].children[0].default == pa.scalar(5, pa.int32())
 
 
 # -- groups --------------------------------------------------------------------------------------------------

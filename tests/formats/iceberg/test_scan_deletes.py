@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.formats.iceberg.deletes import DeleteIndex
-from tamis.formats.iceberg.reading import fetch_local
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
 from tamis.formats.iceberg.table import IcebergTable
+from tamis.formats.storage.local import fetch_local
 from tamis.sieve.outcome import NO_LAYER, Outcome
 from tests.formats.iceberg.test_deletes import BY_ID, EQUALITY, NONE, POSITION, metadata
 from tests.formats.iceberg.test_deletes import deletes as delete_batch
@@ -67,6 +67,13 @@ def applied(found: ScanDeletes | None) -> set[tuple[int, int]]:
                         by_value.add((file["number"], int(delete["path"])))
     assert np.flatnonzero(found.has_positions).tolist() == sorted({number for number, _ in pairs})
     assert np.flatnonzero(found.has_equality).tolist() == sorted({number for number, _ in by_value})
+    read = {delete for _, delete in pairs}
+    read |= {
+        int(path) for part in found.equality for group in part.groups for path in group.files["path"].to_pylist()
+    }
+    assert sorted(map(int, found.files["path"].to_pylist())) == sorted(read), (
+        "each file that is read is compared with its size"
+    )
     return pairs | by_value
 
 

@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.table import Table
 
 from tamis.explain.words import WIDTH
-from tests.unit.cli.tables import BY_REGION, SCHEMA, Tamis, catalog, events, folder_of, rows, run, run_process
+from tests.making.cli_tables import BY_REGION, SCHEMA, Tamis, catalog, events, folder_of, rows, run, run_process
 
 WHERE = "region = 'eu' AND id > 3"
 

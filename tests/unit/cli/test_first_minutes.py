@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tamis import cli
 from tamis.cli.pipes import CLOSED_PIPE
-from tests.unit.cli.tables import Ran, events, folder_of, run_process
+from tests.making.cli_tables import Ran, events, folder_of, run_process
 
 RUN = CliRunner()
 COMMANDS = ("demo", "explain", "inspect", "join", "ls", "scan")

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.table import Table
 
 from tamis.explain.words import WIDTH
-from tests.unit.cli.tables import SCHEMA, Tamis, catalog, events, folder_of, run
+from tests.making.cli_tables import SCHEMA, Tamis, catalog, events, folder_of, run
 
 
 @pytest.fixture(scope="module")

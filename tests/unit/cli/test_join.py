@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 
 from tamis.cli.dimension import Dimension
 from tamis.cli.sparks import Session
-from tests.unit.cli.tables import Ran, Tamis, events, folder_of, run
+from tests.making.cli_tables import Ran, Tamis, events, folder_of, run
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tamis.cli.output import Format, Output, OutputError
 from tamis.cli.selecting import Selected, selected
 from tamis.cli.sparks import Session, _interruptible
 from tamis.errors import BindError, MissingFileError
-from tests.unit.cli.tables import Ran, Tamis, events, folder_of, run
+from tests.making.cli_tables import Ran, Tamis, events, folder_of, run
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import pyarrow as pa
 
 from tamis.explain.json import SCHEMA_VERSION
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import sift
-from tamis.sieve.outcome import Sieve
+from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.sieve.plan import ScanPlan
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.sieve import Sieve
 
 SCHEMA = Schema.of(ts=pa.timestamp("us", "UTC"), amount=pa.int32(), s=pa.string())
 
@@ -20,7 +20,7 @@ SCHEMA = Schema.of(ts=pa.timestamp("us", "UTC"), amount=pa.int32(), s=pa.string(
 def plan(sql: str, zone: str = "UTC") -> ScanPlan:
     batch = FileBatch(pa.array(["a", "b"]), pa.array([1, None], pa.int64()), pa.array([1, 0]))
     keys = RuntimeFilter.of("amount", [7]).bind(SCHEMA)
-    return sift(Sieve(bind(parse(sql), SCHEMA, time_zone=zone), runtime_filters=(keys,)), [batch])
+    return sift(Sieve(bind(parse(sql), SCHEMA, time_zone=zone), runtime_filters=(keys,)), [batch]).plan
 
 
 def test_document_has_the_keys_that_scripts_rely_on() -> None:
@@ -46,7 +46,7 @@ def test_letters_of_every_script_stay_readable() -> None:
 
 
 def test_filter_s_numbers_are_there_for_programs() -> None:
-    (found,) = json.loads(plan("true").explain("json"))["stats"]["filters"]
+    (found,) = json.loads(plan("true").explain("json"))["stats"]["runtime_filters"]
     assert list(found) == [
         "text",
         "columns",

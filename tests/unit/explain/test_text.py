@@ -9,15 +9,15 @@ import pytest
 
 from tamis.explain.words import WIDTH, readable_bytes
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import sift
-from tamis.sieve.outcome import Sieve
+from tamis.sieve.join.runtime import Collected, RuntimeFilter
 from tamis.sieve.partitions import PartitionField, PartitionSpec, Undecoded
 from tamis.sieve.plan import ScanPlan, Unread
-from tamis.sieve.runtime import Collected, RuntimeFilter
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.transforms import parse_transform
 
 INT = pa.int32()
@@ -36,7 +36,7 @@ def plan(sql: str = "region = 'eu' AND amount > 5", second: str | None = "us", *
         stats={2: ColumnStats(pa.array([6, 6, 0], INT), pa.array([9, 9, 5], INT), pa.array([0, 0, 0]))},
         **more,  # type: ignore[arg-type] # as the fields are
     )
-    return sift(Sieve(bind(parse(sql), SCHEMA, sql=sql), SPECS), [batch])
+    return sift(Sieve(bind(parse(sql), SCHEMA, sql=sql), SPECS), [batch]).plan
 
 
 def test_sentences_come_first_and_add_up() -> None:
@@ -61,7 +61,7 @@ def test_kept_files_are_summed_up_by_reason() -> None:
     counts = pa.array([0, 0, 0])
     bounds = {2: ColumnStats(pa.array([6, None, 8], INT), pa.array([9, None, 9], INT), counts)}
     batch = FileBatch(pa.array(["a", "b", "c"]), pa.array([1, 2, 4]), pa.array([5, 5, 5]), stats=bounds)
-    made = sift(Sieve(bind(parse(both), SCHEMA, sql=both)), [batch])
+    made = sift(Sieve(bind(parse(both), SCHEMA, sql=both)), [batch]).plan
     lines = made.explain().splitlines()
     start = lines.index("why files are kept")
     assert lines[start + 1 : start + 4] == [
@@ -76,7 +76,7 @@ def test_kept_files_are_summed_up_by_reason() -> None:
 def test_file_kept_by_its_partition_alone_says_so() -> None:
     by_region = pa.StructArray.from_arrays([pa.array(["eu"])], ["region"])
     batch = FileBatch(pa.array(["a"]), pa.array([1]), pa.array([5]), 1, by_region)
-    text = sift(Sieve(bind(parse("region LIKE 'e%u'"), SCHEMA), SPECS), [batch]).explain()
+    text = sift(Sieve(bind(parse("region LIKE 'e%u'"), SCHEMA), SPECS), [batch]).plan.explain()
     assert "1  region LIKE 'e%u' is not ruled out by their partition" in text
 
 
@@ -108,7 +108,7 @@ def test_long_list_is_cut_and_every_line_fits_a_terminal() -> None:
 
 def test_wide_numbers_of_specs_become_sentences() -> None:
     unread = [Unread(number, 10**12 + number, 10**15) for number in range(2)]
-    huge = sift(Sieve(bind(parse("amount > 5"), SCHEMA), SPECS), [], unread=unread).explain()
+    huge = sift(Sieve(bind(parse("amount > 5"), SCHEMA), SPECS), [], unread=unread).plan.explain()
     assert max(map(len, huge.splitlines())) <= WIDTH
 
 
@@ -116,7 +116,9 @@ def test_one_row_a_spec_if_there_are_several() -> None:
     unread = [Unread(0, 4, 100), Unread(1, 2, 50)]
     lines = [
         line.split()
-        for line in sift(Sieve(bind(parse("amount > 5"), SCHEMA), SPECS), [], unread=unread).explain().splitlines()
+        for line in sift(Sieve(bind(parse("amount > 5"), SCHEMA), SPECS), [], unread=unread)
+        .plan.explain()
+        .splitlines()
     ]
     start = lines.index(["spec", "files", "manifest", "kept", "size", "kept"])
     assert lines[start + 1 : start + 3] == [["0", "4", "4", "0", "0", "B"], ["1", "2", "2", "0", "0", "B"]]
@@ -125,18 +127,18 @@ def test_one_row_a_spec_if_there_are_several() -> None:
 def test_many_specs_are_counted_not_listed() -> None:
     specs = tuple(PartitionSpec(number) for number in range(100))
     unread = [Unread(number, 1) for number in range(100)]
-    text = sift(Sieve(bind(parse("amount > 5"), SCHEMA), specs), [], unread=unread).explain()
+    text = sift(Sieve(bind(parse("amount > 5"), SCHEMA), specs), [], unread=unread).plan.explain()
     assert "and 80 more specs" in text
 
 
 def test_plan_of_nothing_is_explained() -> None:
-    text = sift(Sieve(bind(parse("amount > 5"), SCHEMA)), []).explain()
+    text = sift(Sieve(bind(parse("amount > 5"), SCHEMA)), []).plan.explain()
     assert "would read 0 of 0 files: 0 B of 0 B" in text
 
 
 def test_one_file_is_no_files() -> None:
     batch = FileBatch(pa.array(["a"]), pa.array([5]), pa.array([1]))
-    text = sift(Sieve(bind(parse("amount > 5"), SCHEMA)), [batch]).explain()
+    text = sift(Sieve(bind(parse("amount > 5"), SCHEMA)), [batch]).plan.explain()
     assert "would read 1 of 1 file (100.0%): 5 B of 5 B" in text
 
 
@@ -167,12 +169,14 @@ def test_plan_with_proof_has_no_such_lines() -> None:
 def test_join_keys_stand_under_the_condition() -> None:
     keys = RuntimeFilter.of("amount", [7]).bind(SCHEMA)
     batch = FileBatch(pa.array(["a"]), pa.array([5]), pa.array([1]))
-    text = sift(Sieve(bind(parse("true"), SCHEMA), runtime_filters=(keys,)), [batch]).explain()
+    text = sift(Sieve(bind(parse("true"), SCHEMA), runtime_filters=(keys,)), [batch]).plan.explain()
     assert text.splitlines()[1] == f"JOIN   {keys.text}"
 
 
 def test_large_counts_are_grouped() -> None:
-    text = sift(Sieve(bind(parse("amount > 5"), SCHEMA)), [], unread=[Unread(None, 1_234_567, 5 * 1024**4)]).explain()
+    text = sift(
+        Sieve(bind(parse("amount > 5"), SCHEMA)), [], unread=[Unread(None, 1_234_567, 5 * 1024**4)]
+    ).plan.explain()
     assert "1,234,567 files" in text
     assert "5.0 TiB" in text
 
@@ -200,7 +204,7 @@ def test_each_filter_has_its_keys_its_time_and_what_it_removed() -> None:
         one.bind(SCHEMA) for one in (keys, about, RuntimeFilter.of_range("amount", None, None, null_safe=True))
     )
     made = plan()
-    text = sift(replace(made.sieve, runtime_filters=bound), [made.outcomes[0].batch]).explain()
+    text = sift(replace(made.sieve, runtime_filters=bound), [made.outcomes[0].batch]).plan.explain()
     lines = " ".join(text.split())
     assert "join keys of region (1 key, collected in 250 ms) prune no further file" in lines
     assert "join keys of amount (about 2,000,000 keys, collected in 1.5 s) prune no further file" in lines
@@ -210,6 +214,6 @@ def test_each_filter_has_its_keys_its_time_and_what_it_removed() -> None:
 def test_filter_that_prunes_says_how_many_and_by_which_facts() -> None:
     made = plan("true")
     keys = RuntimeFilter.of("region", ["us"]).bind(SCHEMA)
-    text = sift(replace(made.sieve, runtime_filters=(keys,)), [made.outcomes[0].batch]).explain()
+    text = sift(replace(made.sieve, runtime_filters=(keys,)), [made.outcomes[0].batch]).plan.explain()
     assert "prune 2 files (3.0 MiB) that the condition leaves: 2 by partition" in " ".join(text.split())
     assert "they may hold a join key" in text

@@ -7,9 +7,9 @@ from tamis.errors import BindError
 from tamis.predicate import nodes as n
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Column, Schema
-from tests.harness import arrow
+from tamis.predicate.sql.parse import parse
+from tests.making.harness import arrow
 
 INT = pa.int32()
 SCHEMA = Schema.of(a=INT, b=INT, f=pa.bool_(), s=pa.string(), d=pa.date32())

@@ -9,10 +9,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tamis.errors import BindError
+from tamis.errors import BindError, UnsupportedValueError
 from tamis.predicate.build import Expression, col, literal
 from tamis.predicate.nodes import Compare, Constant, Literal, Opaque, Ref, StartsWith
-from tamis.predicate.parse import parse
+from tamis.predicate.sql.parse import parse
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,10 @@ def test_python_value_has_the_type_that_spark_gives_it(value: object, expected: 
     ],
 )
 def test_value_without_a_sql_type_is_refused_by_name(value: object, named: str) -> None:
-    with pytest.raises(BindError, match=named) as caught:
+    with pytest.raises(UnsupportedValueError, match=named) as caught:
         _ = col("a") == value
-    assert caught.value.facts["value"] is value
+    assert isinstance(caught.value, BindError)
+    assert caught.value.value is value
 
 
 def test_datetime_with_nanoseconds_is_refused() -> None:

@@ -15,10 +15,10 @@ from tamis.predicate.bind import bind
 from tamis.predicate.bound import AllOf, BoundPredicate, Known, Leaf
 from tamis.predicate.build import MAX_CALLS, Expression, col
 from tamis.predicate.nodes import MAX_NESTING, MAX_SIZE, And, Compare, Literal, Node, Not, Or, Ref, Truth
-from tamis.predicate.parse import parse
-from tamis.predicate.render import MAX_TEXT, render
 from tamis.predicate.schema import Schema
 from tamis.predicate.simplify import MAX_LEVELS
+from tamis.predicate.sql.parse import parse
+from tamis.predicate.sql.rendering import MAX_TEXT, render
 from tamis.predicate.values import ValueSet
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.judge import judge

@@ -14,11 +14,11 @@ from tamis.predicate.keys import (
     decimal_bytes,
     float_key,
     has_order,
-    is_text,
     key_span,
     successor,
     uses_bytes,
 )
+from tamis.predicate.type_names import is_text
 from tamis.sieve.order import encode
 
 FLOATS = [-math.inf, -1.7e308, -1.0, -5e-324, 0.0, 5e-324, 0.1, 1.0, 2.0**53, 1.7e308, math.inf]

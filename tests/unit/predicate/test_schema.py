@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import BindError
-from tamis.predicate.schema import Column, Schema, quote_name
+from tamis.predicate.names import quote_name
+from tamis.predicate.schema import Column, Schema
 
 INT = pa.int32()
 

@@ -5,9 +5,9 @@ import pytest
 
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf, Unclear, columns_of
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.simplify import MAX_TEXT, all_of, any_of, complement
+from tamis.predicate.sql.parse import parse
 from tamis.predicate.values import ValueSet
 
 A, B = Column(1, ("a",), pa.int32()), Column(2, ("b",), pa.int32())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from uuid import UUID
@@ -12,12 +13,17 @@ import pytest
 
 from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Leaf, Unclear
 from tamis.predicate.keys import NAN_KEY, decimal_bytes, float_key
-from tamis.predicate.schema import Column
+from tamis.predicate.schema import Column, Schema
 from tamis.predicate.values import ValueSet
 from tamis.sieve.buckets import MAX_BRANCHES, BucketSelector
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
-from tamis.sieve.inverse import is_value, to_values
+from tamis.sieve.file_buckets import MAX_TOTALS, FileBuckets, bucket_facts
+from tamis.sieve.hashing import ANY_BUCKET, EitherHash
+from tamis.sieve.join.runtime import RuntimeFilter
+from tamis.sieve.judge import judge
+from tamis.sieve.key_values import is_value, to_values
 from tamis.sieve.order import encode
+from tests.making.hashes import ValueHash, whole_keys
 
 ID = Column(1, ("id",), pa.int64())
 NAME = Column(2, ("name",), pa.string())
@@ -52,13 +58,25 @@ def by_sum(keys: pa.Table, total: int) -> np.ndarray:
 
 
 def selector(root: Bound, *columns: Column, max_values: int = 1000) -> BucketSelector:
-    return BucketSelector(BoundPredicate(root, "test"), columns or (ID,), by_sum, max_values)
+    return BucketSelector(BoundPredicate(root, "test"), columns or (ID,), max_values)
 
 
-def chosen(found: BucketSelector, total: int = 8) -> list[int]:
+def chosen(
+    found: BucketSelector, total: int = 8, by: Callable[[pa.Table, int], np.ndarray | None] = by_sum
+) -> list[int]:
     """The buckets that are kept of so many."""
-    kept = found.select(pa.array(range(total)), pa.array([total] * total))
+    kept = found.possible(whole_keys(ValueHash(by), found.columns, range(total), total))
     return np.flatnonzero(kept).tolist()
+
+
+def kept_of(
+    root: Bound, buckets: list[int | None], totals: list[int | None], facts: Facts | None = None
+) -> list[bool]:
+    """The files that are kept of a batch that states these buckets of id."""
+    arrays = (pa.array(part, pa.int32()) for part in (buckets, totals))
+    stated = FileBuckets(*arrays, (ID,), ValueHash(by_sum))
+    known, _ = bucket_facts([stated], {ID.id: ID}, np.arange(len(buckets)))
+    return judge(root, known if facts is None else known.and_also(facts)).possible.tolist()
 
 
 EVERY = list(range(8))
@@ -125,7 +143,7 @@ def test_contradiction_needs_no_bucket(root: Bound) -> None:
     found = selector(root)
     assert chosen(found) == []
     assert found.combinations == 0
-    assert not found.select(pa.array([None, 5], pa.int32()), pa.array([0, None], pa.int32())).any()
+    assert not found.possible(Facts(2, {})).any()
 
 
 def test_several_key_columns_combine_per_branch() -> None:
@@ -213,8 +231,8 @@ def test_more_combinations_than_the_limit_keep_every_bucket() -> None:
 
 
 def test_table_without_a_bucket_key_keeps_every_bucket() -> None:
-    found = BucketSelector(BoundPredicate(leaf(ID, 1), ""), (), by_sum)
-    assert chosen(found) == EVERY
+    found = BucketSelector(BoundPredicate(leaf(ID, 1), ""), ())
+    assert found.possible(Facts(3, {})).all()
     assert found.reason == "the table has no bucket key"
 
 
@@ -228,22 +246,70 @@ def test_key_column_of_another_type_than_the_predicate_keeps_every_bucket() -> N
 
 def test_bucket_counts_may_differ_between_files() -> None:
     """A rescaled table has files of both counts: each is hashed with its own."""
-    found = selector(leaf(ID, 13))
-    kept = found.select(pa.array([5, 1, 1, 5]), pa.array([8, 8, 4, 16]))
-    assert kept.tolist() == [True, False, True, False]
-    assert found.chosen == {4: (1,), 8: (5,), 16: (13,)}
+    assert kept_of(leaf(ID, 13), [5, 1, 1, 5, 13], [8, 8, 4, 16, 16]) == [True, False, True, False, True]
+
+
+def test_whole_keys_of_several_totals_are_hashed_with_each_files_own() -> None:
+    stated = FileBuckets(pa.array([7, 3, 3, 7]), pa.array([8, 8, 4, 16]), (ID, NAME), ValueHash(by_sum))
+    known, faults = bucket_facts([stated], {ID.id: ID, NAME.id: NAME}, np.arange(4))
+    root = both(leaf(ID, 10), leaf(NAME, b"abcde"))
+    assert selector(root, ID, NAME).possible(known).tolist() == [True, False, True, False]
+    assert faults == []
 
 
 @pytest.mark.parametrize(
     ("bucket", "total"), [(0, 0), (0, -1), (0, None), (None, 8), (-2, 8), (8, 8), (0, -2), (-1, -1)]
 )
 def test_bucket_that_says_nothing_is_kept(bucket: int | None, total: int | None) -> None:
-    kept = selector(leaf(ID, 5)).select(pa.array([bucket], pa.int32()), pa.array([total], pa.int32()))
-    assert kept.tolist() == [True]
+    assert kept_of(leaf(ID, 5), [bucket], [total]) == [True]
+
+
+def test_bucket_outside_its_total_is_reported() -> None:
+    stated = FileBuckets(pa.array([9, 1]), pa.array([8, 8]), (ID,), ValueHash(by_sum))
+    _, faults = bucket_facts([stated], {ID.id: ID}, np.arange(2))
+    assert faults == ["buckets of id ignored in 1 files: there is no bucket 9 of 8"]
+
+
+def test_more_totals_than_a_table_has_keep_the_rest() -> None:
+    totals = list(range(10, 10 + MAX_TOTALS + 5))
+    stated = FileBuckets(pa.array([0] * len(totals)), pa.array(totals), (ID,), ValueHash(by_sum))
+    known, faults = bucket_facts([stated], {ID.id: ID}, np.arange(len(totals)))
+    assert len(known.domains[ID.id].buckets) == MAX_TOTALS
+    assert faults == ["buckets of id ignored in some files: there are 69 different totals"]
+
+
+def test_key_hashed_with_another_type_says_nothing() -> None:
+    """A Paimon table whose bucket key was widened since: files were placed by the hash of the narrower one."""
+    narrow = Column(1, ("id",), pa.int32())
+    stated = FileBuckets(pa.array([5]), pa.array([8]), (narrow,), ValueHash(by_sum))
+    known, faults = bucket_facts([stated], {ID.id: ID}, np.arange(1))
+    assert (known.domains, known.buckets) == ({}, ())
+    assert faults == ["buckets of id ignored: id was hashed as int, and is bigint by now"]
+
+
+def test_key_that_nobody_asks_for_says_nothing() -> None:
+    stated = FileBuckets(pa.array([5]), pa.array([8]), (ID, NAME), ValueHash(by_sum))
+    known, faults = bucket_facts([stated, FileBuckets(pa.array([5]), pa.array([8]))], {ID.id: ID}, np.arange(1))
+    assert (known.domains, known.buckets, faults) == ({}, (), [])
+
+
+def test_null_has_a_bucket_of_its_own() -> None:
+    """NULL is hashed as any value is, so that files of other buckets hold none: there `IS NOT NULL` is certain."""
+    stated = FileBuckets(pa.array([0, 1, None]), pa.array([8] * 3), (ID,), ValueHash(by_sum))
+    known, _ = bucket_facts([stated], {ID.id: ID}, np.arange(3))
+    assert known.domains[ID.id].may_null.tolist() == [False, True, True]
+    assert kept_of(leaf(ID, None), [0, 1, None], [8] * 3) == [False, True, True]
+    refuses = FileBuckets(pa.array([0, 1]), pa.array([8] * 2), (ID,), ValueHash(nowhere))
+    assert bucket_facts([refuses], {ID.id: ID}, np.arange(2))[0].domains[ID.id].may_null.all()
+
+
+def nowhere(keys: pa.Table, _total: int) -> np.ndarray:
+    """A hash that cannot tell of any key."""
+    return np.full(len(keys), ANY_BUCKET)
 
 
 def test_no_files_are_selected_without_asking_the_hash() -> None:
-    assert selector(leaf(ID, 5)).select(pa.array([], pa.int32()), pa.array([], pa.int32())).tolist() == []
+    assert kept_of(leaf(ID, 5), [], []) == []
 
 
 def test_hash_is_asked_once_for_each_total() -> None:
@@ -253,21 +319,43 @@ def test_hash_is_asked_once_for_each_total() -> None:
         asked.append(total)
         return by_sum(keys, total)
 
-    found = BucketSelector(BoundPredicate(leaf(ID, 5), ""), (ID,), counting)
+    found = selector(leaf(ID, 5))
+    facts = whole_keys(ValueHash(counting), (ID,), [1, 2, 3], 8)
+    facts = whole_keys(ValueHash(counting), (ID,), [1, 2, 3], 4, facts)
     for _ in range(3):
-        found.select(pa.array([1, 2, 3]), pa.array([8, 4, 8]))
+        found.possible(facts)
     assert sorted(asked) == [4, 8]
+
+
+def days(*found: int) -> Facts:
+    array = pa.array(found, pa.int32()).cast(pa.date32())
+    stats = ColumnStats(array, array, pa.array([0] * len(found)))
+    return Facts(len(found), {DAY.id: stats_domain(DAY, stats, len(found))})
 
 
 def test_guard_that_partitions_disprove_frees_the_branch() -> None:
     """(day 1 and id 5) or (day 2 and id 6) reads one bucket of each day, as Java does by substituting partitions."""
     root = either(both(leaf(DAY, 1), leaf(ID, 5)), both(leaf(DAY, 2), leaf(ID, 6)), leaf(DAY, 3))
-    days = pa.array([1, 1, 2, 2, 3, 4], pa.int32()).cast(pa.date32())
-    facts = Facts(6, {DAY.id: stats_domain(DAY, ColumnStats(days, days, pa.array([0] * 6)), 6)})
-    buckets, totals = pa.array([5, 6, 5, 6, 0, 5]), pa.array([8] * 6)
+    buckets, facts = [5, 6, 5, 6, 0, 5], days(1, 1, 2, 2, 3, 4)
     found = selector(root)
-    assert found.select(buckets, totals).all()
-    assert found.select(buckets, totals, facts).tolist() == [True, False, False, True, True, False]
+    assert found.possible(whole_keys(ValueHash(by_sum), (ID,), buckets, 8)).all()
+    expected = [True, False, False, True, True, False]
+    assert found.possible(whole_keys(ValueHash(by_sum), (ID,), buckets, 8, facts)).tolist() == expected
+    assert kept_of(root, buckets, [8] * 6, facts) == expected
+
+
+def test_guard_of_whole_keys_frees_the_branch() -> None:
+    one, two = (both(leaf(DAY, day), leaf(ID, day), leaf(NAME, b"xxx")) for day in (1, 2))
+    facts = whole_keys(ValueHash(by_sum), (ID, NAME), [4, 5, 4, 5, 4], 8, days(1, 1, 2, 2, 3))
+    assert selector(either(one, two), ID, NAME).possible(facts).tolist() == [True, False, False, True, False]
+
+
+def test_bucket_and_range_must_hold_one_and_the_same_key() -> None:
+    """(1, aa) hashes into the file's bucket and (3, bbbb) lies in its range: neither does both."""
+    root = either(both(leaf(ID, 1), leaf(NAME, b"aa")), both(leaf(ID, 3), leaf(NAME, b"bbbb")))
+    bounds = ColumnStats(pa.array([3, 0]), pa.array([9, 2]), pa.array([0, 0]))
+    facts = whole_keys(ValueHash(by_sum), (ID, NAME), [3, 3], 8, Facts(2, {ID.id: stats_domain(ID, bounds, 2)}))
+    assert selector(root, ID, NAME).possible(facts).tolist() == [False, True]
 
 
 # -- the hash -------------------------------------------------------------------------------------------------
@@ -277,23 +365,48 @@ def test_value_that_the_hash_cannot_take_keeps_every_bucket() -> None:
     def refusing(_keys: pa.Table, _total: int) -> np.ndarray:
         raise ValueError("NULL keys have no bucket")
 
-    found = BucketSelector(BoundPredicate(leaf(ID, None), ""), (ID,), refusing)
-    assert chosen(found) == EVERY
+    found = selector(leaf(ID, None))
+    assert chosen(found, by=refusing) == EVERY
     assert found.reason == "the bucket hash cannot take a value: NULL keys have no bucket"
-    assert found.chosen == {8: None}
 
 
-def test_hash_that_answers_none_keeps_every_bucket() -> None:
-    found = BucketSelector(BoundPredicate(leaf(ID, 1), ""), (ID,), lambda *_: None)
-    assert chosen(found) == EVERY
+def test_hash_that_refuses_keeps_every_bucket() -> None:
+    found = selector(leaf(ID, 1))
+    assert chosen(found, by=lambda *_: None) == EVERY
     assert found.reason == "the bucket hash cannot take these values"
 
 
-@pytest.mark.parametrize("wrong", [-1, 8])
+def test_hash_that_refuses_a_type_is_reported_with_the_batch() -> None:
+    stated = FileBuckets(pa.array([5]), pa.array([8]), (ID,), ValueHash(lambda *_: None))
+    known, faults = bucket_facts([stated], {ID.id: ID}, np.arange(1))
+    assert known.domains == {}
+    assert faults == ["buckets of id ignored: the bucket hash cannot take these values"]
+
+
+@pytest.mark.parametrize("wrong", [-2, 8])
 def test_hash_outside_the_buckets_keeps_every_bucket(wrong: int) -> None:
-    found = BucketSelector(BoundPredicate(leaf(ID, 1), ""), (ID,), lambda keys, _: np.full(len(keys), wrong))
-    assert chosen(found) == EVERY
+    found = selector(leaf(ID, 1))
+    assert chosen(found, by=lambda keys, _: np.full(len(keys), wrong)) == EVERY
     assert "outside 0 to 7" in (found.reason or "")
+
+
+def test_key_that_may_lie_in_any_bucket_keeps_every_bucket_that_may_hold_it() -> None:
+    """One key of two cannot be told: a file of any bucket is kept, unless its range leaves that key out."""
+
+    def by_even(keys: pa.Table, total: int) -> np.ndarray:
+        number = np.asarray(keys.column(0).fill_null(0))
+        return np.where(number % 2, ANY_BUCKET, number % total)
+
+    assert chosen(selector(leaf(ID, 2, 3)), by=by_even) == EVERY
+    assert chosen(selector(leaf(ID, 2, 4)), by=by_even) == [2, 4]
+    bounds = ColumnStats(pa.array([3, 0, 0]), pa.array([9, 2, 2]), pa.array([0] * 3))
+    ranges = Facts(3, {ID.id: stats_domain(ID, bounds, 3)})
+    found = whole_keys(ValueHash(by_even), (ID,), [5, 5, 2], 8, ranges)
+    assert selector(leaf(ID, 2, 3)).possible(found).tolist() == [True, False, True]
+    stated = FileBuckets(pa.array([5, 5, 2]), pa.array([8] * 3), (ID,), ValueHash(by_even))
+    known, _ = bucket_facts([stated], {ID.id: ID}, np.arange(3))
+    assert judge(leaf(ID, 2, 3), known.and_also(ranges)).possible.tolist() == [True, False, True]
+    assert judge(leaf(ID, 2, 3), known).possible.all()
 
 
 def test_hash_sees_typed_values_in_the_key_order() -> None:
@@ -304,28 +417,24 @@ def test_hash_sees_typed_values_in_the_key_order() -> None:
         return np.zeros(len(keys), np.int64)
 
     root = both(leaf(DAY, 19737, None), leaf(NAME, b"b", b"a"))
-    chosen(BucketSelector(BoundPredicate(root, ""), (NAME, DAY), recording))
-    assert seen[0].schema == pa.schema({"name": pa.string(), "day": pa.date32()})
+    chosen(selector(root, NAME, DAY), by=recording)
+    assert seen[0].schema == pa.schema({"0": pa.string(), "1": pa.date32()})
     day = date(2024, 1, 15)
     assert [tuple(row.values()) for row in seen[0].to_pylist()] == [("a", None), ("a", day), ("b", None), ("b", day)]
 
 
-def test_zero_is_hashed_with_both_signs() -> None:
+def by_bits(keys: pa.Table, total: int) -> np.ndarray:
+    return np.asarray(keys.column(0).to_numpy()).view(np.int64) % total
+
+
+def test_zero_may_lie_in_any_bucket() -> None:
     """-0.0 equals 0.0, but a writer hashes its bits: a peer loses such rows."""
-    bits = []
-
-    def recording(keys: pa.Table, _total: int) -> np.ndarray:
-        bits.extend(np.signbit(keys.column(0).to_numpy()).tolist())
-        return np.zeros(len(keys), np.int64)
-
-    chosen(BucketSelector(BoundPredicate(leaf(PRICE, float_key(0.0), float_key(1.5)), ""), (PRICE,), recording))
-    assert sorted(bits) == [False, False, True]
+    assert chosen(selector(leaf(PRICE, float_key(0.0), float_key(1.5)), PRICE), by=by_bits) == EVERY
+    assert len(chosen(selector(leaf(PRICE, float_key(1.5)), PRICE), by=by_bits)) == 1
 
 
-def test_nan_keeps_every_bucket() -> None:
-    found = selector(leaf(PRICE, NAN_KEY), PRICE)
-    assert chosen(found) == EVERY
-    assert "NaN" in (found.reason or "")
+def test_nan_may_lie_in_any_bucket() -> None:
+    assert chosen(selector(leaf(PRICE, NAN_KEY), PRICE), by=by_bits) == EVERY
 
 
 def test_nan_of_a_float32_keeps_every_bucket() -> None:
@@ -333,10 +442,8 @@ def test_nan_of_a_float32_keeps_every_bucket() -> None:
     narrow = Column(4, ("price",), pa.float32())
     assert is_value(NAN_KEY, pa.float32())
     for root in (leaf(narrow, NAN_KEY), leaf(narrow, float_key(0.5), NAN_KEY)):
-        found = selector(root, narrow)
-        assert chosen(found) == EVERY
-        assert "NaN" in (found.reason or "")
-    assert chosen(BucketSelector(BoundPredicate(leaf(narrow, float_key(0.1)), ""), (narrow,), by_sum)) == []
+        assert chosen(selector(root, narrow), by=lambda keys, _: np.zeros(len(keys))) == EVERY
+    assert chosen(selector(leaf(narrow, float_key(0.1)), narrow)) == []
 
 
 # -- keys back to values --------------------------------------------------------------------------------------
@@ -395,3 +502,17 @@ def test_bytes_that_are_no_text_are_refused() -> None:
         to_values([b"\xff"], pa.string())
     found = selector(leaf(NAME, b"\xff"), NAME)
     assert chosen(found) == EVERY
+
+
+@pytest.mark.parametrize("columns", [(ID,), (ID, NAME)])
+def test_key_of_writers_that_disagree_is_looked_for_in_the_bucket_of_each(columns: tuple[Column, ...]) -> None:
+    """Whose hash placed a row nobody tells: of eight buckets two are read, and not one or all."""
+    threes = ValueHash(lambda keys, total: np.full(len(keys), 3 % total))
+    fives = ValueHash(lambda keys, total: np.full(len(keys), 5 % total))
+    stated = FileBuckets(pa.array(range(8)), pa.array([8] * 8), columns, EitherHash((threes, fives)))
+    known, faults = bucket_facts([stated], {column.id: column for column in columns}, np.arange(8))
+    assert not faults
+    keys = {"id": pa.array([1, 2], ID.type), "name": pa.array(["x", "y"])}
+    names = [column.name for column in columns]
+    joined = RuntimeFilter.of(names, pa.table({name: keys[name] for name in names})).bind(Schema(columns))
+    assert np.flatnonzero(joined.possible(known)).tolist() == [3, 5]

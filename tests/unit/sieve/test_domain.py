@@ -8,11 +8,14 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tamis.predicate.keys import decimal_bytes, float_key
 from tamis.predicate.schema import Column
 from tamis.sieve.domain import BucketRange, ColumnStats, Domain, Facts, stats_domain, trusted_domain
-from tests.harness import arrow
+from tamis.sieve.transforms.bucket import ICEBERG
+from tests.making.harness import arrow
 
 X = Column(1, ("x",), pa.int32())
 F = Column(2, ("f",), pa.float64())
@@ -175,6 +178,9 @@ def test_type_without_an_order_has_counts_only() -> None:
 SIGN = 1 << 63
 
 
+HALVES = st.sampled_from([0, 1, 7, SIGN - 1, SIGN, SIGN + 1, (1 << 64) - 1])
+
+
 def uuid_bounds(lower: int, upper: int) -> tuple[Any, Any]:
     column = Column(1, ("u",), pa.uuid())
     stats = ColumnStats(*(arrow([UUID(int=number)], pa.uuid()) for number in (lower, upper)))
@@ -190,6 +196,24 @@ def test_uuid_bounds_in_one_half_hold_in_both_orders() -> None:
     assert uuid_bounds(low, high) == (low, high | (1 << 64) - 1)
 
 
+def test_uuid_bounds_reach_the_low_halves_where_both_orders_agree() -> None:
+    """A floor without the sign bit, and a ceiling with it, are the same by bytes and by signed longs."""
+    low, high, rest = (3 << 64) + 5, (7 << 64) + SIGN + 9, (1 << 64) - 1
+    assert uuid_bounds(low, high) == (low, high)
+    assert uuid_bounds(low + SIGN, high) == (3 << 64, high)
+    assert uuid_bounds(low, high - SIGN) == (low, (7 << 64) + rest)
+
+
+@given(st.lists(st.builds(lambda h, w: (h << 64) + w, HALVES, HALVES), min_size=1, max_size=6), st.booleans())
+def test_uuid_bounds_of_either_order_hold_every_value(numbers: list[int], signed: bool) -> None:
+    def key(number: int) -> tuple[int, ...]:
+        halves = (number >> 64, number & (1 << 64) - 1)
+        return tuple((half ^ SIGN) for half in halves) if signed else halves
+
+    low, high = uuid_bounds(min(numbers, key=key), max(numbers, key=key))
+    assert all((low is None or low <= number) and (high is None or number <= high) for number in numbers)
+
+
 def test_uuid_bounds_across_the_sign_say_nothing() -> None:
     """Java compares halves as signed longs: what begins with 8 comes before what begins with 0."""
     assert uuid_bounds(1 << 64, SIGN << 64) == (None, None)
@@ -198,7 +222,10 @@ def test_uuid_bounds_across_the_sign_say_nothing() -> None:
 
 def test_uuid_bounds_with_equal_high_halves_reach_the_low_ones() -> None:
     assert uuid_bounds((7 << 64) + 3, (7 << 64) + 9) == ((7 << 64) + 3, (7 << 64) + 9)
-    assert uuid_bounds((7 << 64) + 3, (7 << 64) + SIGN) == (7 << 64, (7 << 64) + (1 << 64) - 1)
+    assert uuid_bounds((7 << 64) + 3, (7 << 64) + SIGN) == (
+        (7 << 64) + 3,
+        (7 << 64) + SIGN,
+    )
 
 
 def test_uuid_bound_alone_says_nothing() -> None:
@@ -225,7 +252,7 @@ def test_column_that_nobody_mentions_is_any() -> None:
 
 def test_facts_are_taken_in_any_order_and_repeatedly() -> None:
     domain = stats_domain(X, ColumnStats(pa.array([1, 2], pa.int32()), None, counts(0, 1)), 2)
-    buckets = BucketRange(8, np.array([1, 2]), np.array([1, 2]), np.array([True, False]))
+    buckets = BucketRange(ICEBERG, 8, np.array([1, 2]), np.array([1, 2]), np.array([True, False]))
     facts = Facts(2, {1: Domain(domain.may_null, domain.may_nan, domain.may_value, domain.ranges, (buckets,))})
     taken = facts.take(np.array([1, 0, 1]))
     assert taken.count == 3
@@ -287,3 +314,29 @@ def test_counts_that_no_file_can_have_are_unknown() -> None:
     huge = (1 << 62) + 1
     stats = ColumnStats(null_count=counts(huge - 1), value_count=counts(huge))
     assert may(stats_domain(X, stats, 1)) == [(True, False, True)]
+
+
+# -- columns that are required --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "counts", "may_null"),
+    [
+        (Column(1, ("x",), pa.int64()), None, True),
+        (Column(1, ("x",), pa.int64()), 0, False),
+        (Column(1, ("x",), pa.int64(), required=True, inside_required=True), None, False),
+        (Column(1, ("x",), pa.int64(), required=True, inside_required=True), 0, False),
+        (Column(1, ("x",), pa.int64(), required=True, inside_required=True), 1, True),
+        (Column(1, ("s", "x"), pa.int64()), 0, True),
+        (Column(1, ("s", "x"), pa.int64(), inside_required=True), 0, False),
+        (Column(1, ("s", "x"), pa.int64(), inside_required=True), None, True),
+        (Column(1, ("s", "x"), pa.int64(), inside_required=True), 2, True),
+        (Column(1, ("s", "x"), pa.int64(), required=True, inside_required=True), None, False),
+    ],
+)
+def test_required_column_has_no_null_unless_one_is_counted(
+    column: Column, counts: int | None, *, may_null: bool
+) -> None:
+    """Who counted a NULL has written one. Under a struct that may be NULL itself, no count is believed."""
+    stats = ColumnStats(null_count=pa.array([counts], pa.int64()), value_count=pa.array([5], pa.int64()))
+    assert stats_domain(column, stats, 1).may_null.tolist() == [may_null]

@@ -6,17 +6,18 @@ import pytest
 
 from tamis.errors import UnevaluableError, UnknownSpecError
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
-from tamis.sieve.buckets import BucketSelector
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats
+from tamis.sieve.file_buckets import FileBuckets
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import LAYERS, sift
-from tamis.sieve.outcome import Sieve
+from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.sieve.partitions import PartitionField, PartitionSpec, Undecoded
 from tamis.sieve.plan import ScanPlan, Unread
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.transforms import apply, parse_transform
+from tests.making.hashes import ValueHash
 
 INT = pa.int32()
 SCHEMA = Schema.of(region=pa.string(), id=INT, amount=INT)
@@ -51,7 +52,7 @@ def in_partition(region: str | None, bucket: int) -> pa.StructArray:
 
 
 def plan(sql: str, *batches: FileBatch, **more: object) -> ScanPlan:
-    return sift(Sieve(bind(parse(sql), SCHEMA), SPECS, **more), batches)  # type: ignore[arg-type] # as the fields are
+    return sift(Sieve(bind(parse(sql), SCHEMA), SPECS, **more), batches).plan  # type: ignore[arg-type] # as the fields are
 
 
 def outcome(found: ScanPlan) -> list[tuple[str, str | None]]:
@@ -137,7 +138,7 @@ def test_every_file_dropped_early_leaves_nothing_for_later_layers() -> None:
     spec = PartitionSpec(0, (PartitionField("r", 1, parse_transform("identity")),))
     one = file("a", 0, partition=pa.StructArray.from_arrays([pa.array(["us"])], ["r"]), stats=given)
     bound = bind(parse("region = 'eu' AND d > 5 AND u IS NOT NULL"), schema)
-    assert outcome(sift(Sieve(bound, (spec,)), [one])) == [("none", "partition")]
+    assert outcome(sift(Sieve(bound, (spec,)), [one]).plan) == [("none", "partition")]
 
 
 def test_statistics_that_do_not_fit_are_ignored_and_noted() -> None:
@@ -172,7 +173,7 @@ def test_fail_open_files_are_those_that_are_still_there_in_the_end() -> None:
         file("c", 2, partition=z, stats={3: stats(6, 9)}),
         file("d", 1, partition=in_partition("eu", 0)),
     )
-    counted = found.stats.filter
+    counted = found.stats.filter_stats
     assert (counted.unevaluable_specs, counted.eval_errors) == (1, 0)
     assert (counted.fail_open_partitions, counted.fail_open_files) == (1, 2)
 
@@ -184,7 +185,7 @@ def test_undecoded_partition_is_kept_and_counted() -> None:
         file("b", 1, partition=in_partition("us", 0)),
     )
     assert outcome(found) == [("some", None), ("none", "partition")]
-    assert (found.stats.filter.eval_errors, found.stats.filter.fail_open_files) == (1, 1)
+    assert (found.stats.filter_stats.eval_errors, found.stats.filter_stats.fail_open_files) == (1, 1)
     assert any("not UTF-8" in note for note in found.stats.notes)
 
 
@@ -197,17 +198,81 @@ def test_undecoded_partition_is_kept_though_a_null_one_went_before() -> None:
     assert outcome(found) == [("none", "partition"), ("some", None)]
 
 
-def test_bucket_selector_drops_files_of_other_buckets() -> None:
-    def by_remainder(keys: pa.Table, total: int) -> np.ndarray:
-        return np.asarray(keys["id"].to_numpy()) % total
+def by_remainder(keys: pa.Table, total: int) -> np.ndarray:
+    return sum(np.asarray(column.fill_null(0)) for column in keys.columns) % total  # type: ignore[no-any-return]
 
+
+def in_bucket(*buckets: int | None, of: int = 4, key: tuple[str, ...] = ("id",)) -> FileBuckets:
+    columns = tuple(SCHEMA.find((name,)) for name in key)
+    return FileBuckets(pa.array(buckets, INT), pa.array([of] * len(buckets), INT), columns, ValueHash(by_remainder))
+
+
+def test_files_of_other_buckets_are_dropped_with_the_bucket_and_the_key_named() -> None:
     bound = bind(parse("id = 5"), SCHEMA)
-    selector = BucketSelector(bound, (SCHEMA.columns[1],), by_remainder)
-    batches = [
-        file(str(place), None, bucket=pa.array([place], INT), total_buckets=pa.array([4], INT)) for place in range(4)
-    ]
-    found = sift(Sieve(bound, bucket_selector=selector), batches)
-    assert outcome(found) == [("none", "bucket"), ("some", None), ("none", "bucket"), ("none", "bucket")]
+    batches = [file(str(place), None, buckets=(in_bucket(place),)) for place in (0, 1, None)]
+    found = sift(Sieve(bound), batches).plan
+    assert outcome(found) == [("none", "bucket"), ("some", None), ("some", None)]
+    assert found.verdicts["reason"][0].as_py() == "id = 5 hashes to bucket 1, this file is in bucket 0"
+
+
+def test_keys_of_several_columns_choose_buckets_by_predicate_and_by_join() -> None:
+    key = ("id", "amount")
+    batches = [file(str(place), None, buckets=(in_bucket(place, key=key),)) for place in range(4)]
+    found = sift(Sieve(bind(parse("id = 5 AND amount = 2"), SCHEMA)), batches).plan
+    assert outcome(found) == [("none", "bucket")] * 3 + [("some", None)]
+    said = "id = 5 AND amount = 2 hashes to other buckets of (id, amount) than 0 of 4"
+    assert found.verdicts["reason"][0].as_py() == said
+    keys = RuntimeFilter.of(["id", "amount"], {"id": [5, 9], "amount": [2, 2]}).bind(SCHEMA)
+    joined = sift(Sieve(bind(parse("true"), SCHEMA), runtime_filters=(keys,)), batches).plan
+    assert outcome(joined) == [("none", "runtime")] * 3 + [("some", None)]
+    assert joined.stats.runtime_filters[0].dropped["bucket"] == 3
+    assert joined.verdicts["reason"][0].as_py() == f"{keys.text} hashes to other buckets of (id, amount) than 0 of 4"
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("amount = 2", [3]),  # (5, 2) and (9, 2) are both 3 of 4
+        ("amount in (2, 3)", [0, 3]),
+        ("amount = 2 or (amount = 3 and region = 'eu')", [0, 3]),
+        ("amount is null", [1]),  # NULL counts as 0
+        ("amount = 2 or region = 'eu'", [0, 1, 2, 3]),
+        ("amount > 2", [0, 1, 2, 3]),
+    ],
+)
+def test_join_key_and_predicate_choose_buckets_together(where: str, kept: list[int]) -> None:
+    """The bucket key is (id, amount): the join has the one, the predicate the other."""
+    batches = [file(str(place), None, buckets=(in_bucket(place, key=("id", "amount")),)) for place in range(4)]
+    keys = RuntimeFilter.of("id", [5, 9]).bind(SCHEMA)
+    found = sift(Sieve(bind(parse(where), SCHEMA), runtime_filters=(keys,)), batches).plan
+    assert [place for place, (verdict, _) in enumerate(outcome(found)) if verdict != "none"] == kept
+    assert found.stats.runtime_filters[0].dropped["bucket"] == 4 - len(kept)
+
+
+def test_two_joins_choose_buckets_together() -> None:
+    batches = [file(str(place), None, buckets=(in_bucket(place, key=("id", "amount")),)) for place in range(4)]
+    keys = tuple(RuntimeFilter.of(name, [value]).bind(SCHEMA) for name, value in (("id", 5), ("amount", 2)))
+    found = sift(Sieve(bind(parse("true"), SCHEMA), runtime_filters=keys), batches).plan
+    assert outcome(found) == [("none", "runtime")] * 3 + [("some", None)]
+
+
+def test_whole_key_outside_the_files_range_is_dropped_by_statistics() -> None:
+    """Of the two keys one hashes into the file's bucket, and the other lies in its range."""
+    root = "(id = 5 AND amount = 2) OR (id = 8 AND amount = 8)"
+    buckets = in_bucket(3, key=("id", "amount"))
+    found = sift(Sieve(bind(parse(root), SCHEMA)), [file("a", None, buckets=(buckets,), stats={2: stats(6, 9)})]).plan
+    assert outcome(found) == [("none", "stats")]
+    assert "within what the file holds" in found.verdicts["reason"][0].as_py()
+
+
+def test_buckets_that_cannot_be_used_are_noted_and_refused_in_strict_mode() -> None:
+    refusing = FileBuckets(pa.array([0], INT), pa.array([4], INT), (SCHEMA.columns[1],), ValueHash(lambda *_: None))
+    bound = bind(parse("id = 5"), SCHEMA)
+    found = sift(Sieve(bound), [file("a", None, buckets=(refusing,))]).plan
+    assert outcome(found) == [("some", None)]
+    assert "buckets of id ignored: the bucket hash cannot take these values" in found.stats.notes
+    with pytest.raises(UnevaluableError, match="cannot judge by buckets"):
+        sift(Sieve(bound, strict=True), [file("a", None, buckets=(refusing,))])
 
 
 def test_runtime_filter_drops_by_partition_bucket_and_statistics() -> None:
@@ -226,7 +291,7 @@ def test_runtime_filter_drops_by_partition_bucket_and_statistics() -> None:
 
 def test_unread_files_are_counted_and_credited_to_the_manifest() -> None:
     sieve = Sieve(bind(parse("amount > 5"), SCHEMA), SPECS)
-    found = sift(sieve, [file("a")], unread=[Unread(0, 3, 300), Unread(1, 2), Unread(1, 1, 50)])
+    found = sift(sieve, [file("a")], unread=[Unread(0, 3, 300), Unread(1, 2), Unread(1, 1, 50)]).plan
     assert (found.stats.files, found.stats.kept, found.stats.bytes) == (7, 1, 450)
     first = found.stats.layers[0]
     assert (first.layer, first.files_before, first.files_after, first.bytes_before, first.bytes_after) == (
@@ -258,8 +323,8 @@ def test_same_input_gives_the_same_plan() -> None:
 def test_layers_left_out_prune_nothing() -> None:
     sieve = Sieve(bind(parse("region = 'eu' AND amount > 5"), SCHEMA), SPECS)
     batches = [file("a", 1, partition=in_partition("us", 0), stats={3: stats(0, 1)})]
-    assert outcome(sift(sieve, batches, layers=LAYERS[2:3])) == [("none", "stats")]
-    assert outcome(sift(sieve, batches, layers=())) == [("some", None)]
+    assert outcome(sift(sieve, batches, layers=LAYERS[2:3]).plan) == [("none", "stats")]
+    assert outcome(sift(sieve, batches, layers=()).plan) == [("some", None)]
 
 
 def test_files_of_many_batches_keep_their_order_and_their_specs() -> None:

@@ -10,15 +10,15 @@ import pytest
 
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import Unclear
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Column, Schema
+from tamis.predicate.sql.parse import parse
 from tamis.predicate.values import ValueSet
 from tamis.sieve.domain import BucketRange, ColumnStats, Domain, Facts, Range, stats_domain
-from tamis.sieve.hashing import bucket_of_keys
 from tamis.sieve.judge import Verdicts, judge, may_hold
 from tamis.sieve.order import encode
+from tamis.sieve.transforms.bucket import ICEBERG, bucket_of_keys
 from tamis.sieve.trial import NOBODY, try_all
-from tests.harness import arrow
+from tests.making.harness import arrow
 
 INT, TEXT, DOUBLE = pa.int32(), pa.string(), pa.float64()
 
@@ -296,7 +296,7 @@ def in_bucket(sql: str, type_: pa.DataType, bucket: int, count: int = 16) -> str
 
 def _bucket_domain(bucket: int, count: int) -> Domain:
     any_ = Domain.any(1)
-    buckets = BucketRange(count, np.array([bucket]), np.array([bucket]), np.array([True]))
+    buckets = BucketRange(ICEBERG, count, np.array([bucket]), np.array([bucket]), np.array([True]))
     return Domain(~any_.may_null, any_.may_nan, any_.may_value, (), (buckets,))
 
 
@@ -357,7 +357,7 @@ def test_bucket_and_range_must_hold_one_and_the_same_value() -> None:
         ~any_.may_nan,
         any_.may_value,
         (span,),
-        (BucketRange(1000, five, five, np.array([True, True])),),
+        (BucketRange(ICEBERG, 1000, five, five, np.array([True, True])),),
     )
     found = judge(bind(parse("x IN (5, 500)"), Schema.of(x=INT)).root, Facts(2, {1: domain}))
     assert found.possible.tolist() == [False, True]

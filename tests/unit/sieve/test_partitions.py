@@ -12,8 +12,8 @@ import pytest
 
 from tamis.errors import UnevaluableError, UnknownSpecError
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import ColumnId, Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve import partitions as module
 from tamis.sieve.domain import Facts
 from tamis.sieve.notes import MAX_NOTES
@@ -508,3 +508,13 @@ def test_equal_values_of_two_specs_are_two_keys() -> None:
     filter_ = made("x = 15", spec(0, (1, "identity")), spec(1, (1, "truncate[10]")), x=INT)
     assert kept(filter_, 0, pa.array([10], INT)) == [False]
     assert kept(filter_, 1, pa.array([10], INT)) == [True]
+
+
+@pytest.mark.parametrize("type_", [pa.time32("s"), pa.time32("ms"), pa.timestamp("s"), pa.timestamp("ms", "UTC")])
+def test_key_of_a_coarse_clock_is_asked_in_the_column_s_own_unit(type_: pa.DataType) -> None:
+    """Keys count in microseconds: taken for seconds, a key would be asked for another time, and lost."""
+    spec = PartitionSpec(0, (PartitionField("t", 1, parse_transform("identity")),))
+    second = "time '00:00:01'" if pa.types.is_time(type_) else "timestamp '1970-01-01 00:00:01'"
+    asked = MultiSpecPartitionFilter(bind(parse(f"t = {second}"), Schema.of(t=type_)), [spec])
+    assert asked.matches(PartitionKey(0, (1_000_000,)))
+    assert not asked.matches(PartitionKey(0, (2_000_000,)))

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis.sieve.hashing import bucket_of_keys
 from tamis.sieve.partitions import Undecoded
+from tamis.sieve.transforms.bucket import bucket_of_keys
 from tests.unit.sieve.test_partitions import kept, made, spec
 
 INT = pa.int32()

@@ -6,14 +6,15 @@ import pyarrow as pa
 import pytest
 
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats
+from tamis.sieve.file_buckets import FileBuckets
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import sift
-from tamis.sieve.outcome import Sieve
 from tamis.sieve.partitions import PartitionField, PartitionSpec
 from tamis.sieve.plan import ScanPlan
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.transforms import parse_transform
 
 INT = pa.int32()
@@ -51,7 +52,7 @@ def evolved(sql: str = "ts >= timestamp '2024-01-15' AND region = 'eu' AND amoun
         stats={3: ColumnStats(pa.array([6] * 4, INT), pa.array([9] * 4, INT), pa.array([0] * 4))},
         deletes=pa.array([0, 2, 1, 0], INT),
     )
-    return sift(Sieve(bind(parse(sql), SCHEMA), SPECS), [old, new])
+    return sift(Sieve(bind(parse(sql), SCHEMA), SPECS), [old, new]).plan
 
 
 def test_files_have_the_columns_that_scripts_rely_on() -> None:
@@ -133,7 +134,7 @@ def test_counts_add_up_spec_by_spec() -> None:
 def test_stats_are_ready_for_json() -> None:
     found = evolved().stats.to_dict()
     assert json.loads(json.dumps(found))["kept"] == 2
-    assert found["filter"] == {
+    assert found["filter_stats"] == {
         "unevaluable_specs": 0, "eval_errors": 0, "fail_open_partitions": 0, "fail_open_files": 0,
     }  # fmt: skip
 
@@ -159,9 +160,9 @@ def test_unknown_form_of_explain_names_the_known_ones() -> None:
 
 def test_buckets_are_shown_where_a_format_has_them() -> None:
     batch = FileBatch(
-        pa.array(["a"]), pa.array([1]), pa.array([1]), bucket=pa.array([3], INT), total_buckets=pa.array([4], INT)
+        pa.array(["a"]), pa.array([1]), pa.array([1]), buckets=(FileBuckets(pa.array([3], INT), pa.array([4], INT)),)
     )
-    found = sift(Sieve(bind(parse("amount > 5"), SCHEMA)), [batch])
+    found = sift(Sieve(bind(parse("amount > 5"), SCHEMA)), [batch]).plan
     assert found.files["bucket"].to_pylist() == [3]
     assert found.files["spec_id"].to_pylist() == [None]
 
@@ -177,7 +178,7 @@ def test_plan_of_days_that_python_does_not_know_is_shown() -> None:
             [pa.array([3_664_000], INT).view(pa.date32()), pa.array(["eu"])], ["ts_day", "region"]
         ),
     )
-    found = sift(Sieve(bind(parse("region = 'eu'"), SCHEMA), SPECS), [batch])
+    found = sift(Sieve(bind(parse("region = 'eu'"), SCHEMA), SPECS), [batch]).plan
     (row,) = found.files.to_pylist()
     assert row["verdict"] == "all"
     assert "region=eu" in row["partition"]

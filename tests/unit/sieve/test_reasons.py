@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 from tamis.predicate.bind import bind
-from tamis.predicate.parse import parse
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.parse import parse
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
 from tamis.sieve.funnel import sift
-from tamis.sieve.outcome import Sieve
+from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.sieve.partitions import PartitionField, PartitionSpec
 from tamis.sieve.reasons import partition_texts
-from tamis.sieve.runtime import RuntimeFilter
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.transforms import parse_transform
 
 INT = pa.int32()
@@ -29,7 +29,7 @@ def batch(**more: object) -> FileBatch:
 
 
 def reason(sql: str, found: FileBatch, *specs: PartitionSpec, schema: Schema = SCHEMA, **more: object) -> str:
-    plan = sift(Sieve(bind(parse(sql), schema), specs, **more), [found])  # type: ignore[arg-type] # as the fields are
+    plan = sift(Sieve(bind(parse(sql), schema), specs, **more), [found]).plan  # type: ignore[arg-type] # as the fields are
     (text,) = plan.verdicts["reason"].to_pylist()
     assert isinstance(text, str)
     return text
@@ -195,3 +195,27 @@ def test_partition_texts_follow_the_rows_asked_for() -> None:
     assert partition_texts(found, spec, np.array([2, 1])).to_pylist() == ["p=1", "p=2"]
     assert partition_texts(found, None, np.array([2, 1])).to_pylist() == [None, None]
     assert partition_texts(found, spec, np.array([], np.int64)).to_pylist() == []
+
+
+def test_generated_partition_column_is_named_by_its_expression() -> None:
+    """The predicate names the source alone: the expression says what the partition has to do with it."""
+    schema = Schema.of(ts=pa.timestamp("us"), day=pa.date32())
+    spec = PartitionSpec(
+        0,
+        (
+            PartitionField("day", 2, parse_transform("identity")),
+            PartitionField("CAST(ts AS DATE)", 1, parse_transform("day"), derived=True),
+        ),
+    )
+    days = pa.array([dt.date(2024, 1, 15)])
+    found = batch(spec_id=0, partition=pa.StructArray.from_arrays([days, days], ["day", "CAST(ts AS DATE)"]))
+    assert reason("ts < '2024-01-15'", found, spec, schema=schema) == (
+        "ts < '2024-01-15' excludes partition day=2024-01-15 by CAST(ts AS DATE)"
+    )
+    assert reason("day = '2024-01-16'", found, spec, schema=schema).endswith("excludes partition day=2024-01-15")
+
+
+def test_bound_of_a_text_that_is_none_is_shown_as_one_with_escapes() -> None:
+    """A bound above all that begins with `ab` need not be a text itself; nobody reads hexadecimal digits."""
+    cut = ColumnStats(pa.array(["aa"]), pa.array([b"ab\xc0"], pa.large_binary()), pa.array([0]), None, pa.array([1]))
+    assert reason("s = 'c'", batch(stats={2: cut})) == r"s = 'c' excludes s in [aa, ab\xc0]"

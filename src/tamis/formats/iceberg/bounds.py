@@ -15,16 +15,17 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
-from tamis.predicate.keys import is_text
+from tamis.predicate.arrays import Int64s, Mask, UInt64s
+from tamis.predicate.keys import INT64_MAX
+from tamis.predicate.type_names import is_text
+from tamis.predicate.units import DAY_SECONDS, PER_SECOND
 
 __all__ = ["MapColumn", "decode_values"]
 
-Positions = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _DECIMAL_BYTES: Final = 16
-_DAY: Final = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
-_MOST_DAYS: Final = {unit: ((1 << 63) - 1) // size for unit, size in _DAY.items()}
+_DAY: Final = {unit: DAY_SECONDS * PER_SECOND[unit] for unit in ("us", "ns")}
+_MOST_DAYS: Final = {unit: INT64_MAX // size for unit, size in _DAY.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class MapColumn:
     count: int
     keys: npt.NDArray[np.int32]
     values: pa.Array
-    ends: Positions
+    ends: Int64s
     """Where each file's entries end; they begin where those of the file before end."""
     first: int
     present: Mask
@@ -54,37 +55,39 @@ class MapColumn:
             np.asarray(column.is_valid().to_numpy(zero_copy_only=False)),
         )
 
-    def places(self, field_id: int) -> Positions:
+    def indices(self, field_id: int) -> Int64s:
         """Where each file's entry for the field is among values; -1 if it has none, or more than one."""
         last = int(self.ends[-1]) if self.count else 0
-        found = np.flatnonzero(self.keys[self.first : last] == field_id) + self.first
-        one_each = len(found) == self.count and (found < self.ends).all() and (found[1:] >= self.ends[:-1]).all()
+        matching = np.flatnonzero(self.keys[self.first : last] == field_id) + self.first
+        one_each = (
+            len(matching) == self.count and (matching < self.ends).all() and (matching[1:] >= self.ends[:-1]).all()
+        )
         if one_each and self.present.all():
-            return np.asarray(found, np.int64)  # as most tables have it: no need to search
-        files = np.searchsorted(self.ends, found, "right")
-        places = np.full(self.count, -1, np.int64)
-        places[files] = found
+            return np.asarray(matching, np.int64)  # as most tables have it: no need to search
+        files = np.searchsorted(self.ends, matching, "right")
+        indices = np.full(self.count, -1, np.int64)
+        indices[files] = matching
         twice = files[1:][files[1:] == files[:-1]]
-        places[twice] = -1
-        places[~self.present] = -1
-        return places
+        indices[twice] = -1
+        indices[~self.present] = -1
+        return indices
 
     def numbers(self, field_id: int) -> pa.Array:
         """The field's count in each file; null if it has none."""
-        places = self.places(field_id)
-        return self.values.take(pa.array(places, mask=places < 0))
+        indices = self.indices(field_id)
+        return self.values.take(pa.array(indices, mask=indices < 0))
 
     def bounds(self, field_id: int, type_: pa.DataType) -> pa.Array:
         """The field's bound in each file, as type_; null where there is none or where it cannot be read."""
-        return decode_values(self.values, self.places(field_id), type_)
+        return decode_values(self.values, self.indices(field_id), type_)
 
 
-def decode_values(values: pa.Array, places: Positions, type_: pa.DataType) -> pa.Array:
-    """The values at those places of a binary array, as type_; null where the place is negative.
+def decode_values(values: pa.Array, indices: Int64s, type_: pa.DataType) -> pa.Array:
+    """The values of those indices of a binary array, as type_; null where the index is negative.
 
     Strings that are no UTF-8 stay binary: they compare byte by byte all the same.
     """
-    bits = _Bits.of(values, places)
+    bits = _Bits.of(values, indices)
     if pt.is_boolean(type_):
         bytes_, ok = bits.read("u1")
         return pa.array(bytes_ != 0, mask=~(ok & (bytes_ <= 1)))
@@ -95,9 +98,9 @@ def decode_values(values: pa.Array, places: Positions, type_: pa.DataType) -> pa
     if type_ == pa.uuid() or pt.is_fixed_size_binary(type_):
         return _fixed(bits, type_)
     if is_text(type_) or pt.is_binary(type_):
-        raw = values.take(pa.array(places, mask=places < 0))
+        raw = values.take(pa.array(indices, mask=indices < 0))
         return _as_text(raw) if is_text(type_) else raw
-    return pa.nulls(len(places), type_)
+    return pa.nulls(len(indices), type_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +108,22 @@ class _Bits:
     """Pieces of one buffer: where each begins and how long it is; -1 for none."""
 
     data: npt.NDArray[np.uint8]
-    begins: Positions
-    sizes: Positions
+    begins: Int64s
+    sizes: Int64s
 
     @classmethod
-    def of(cls, values: pa.Array, places: Positions) -> _Bits:
+    def of(cls, values: pa.Array, indices: Int64s) -> _Bits:
         _, offset_buffer, data_buffer = values.buffers()
         data = np.frombuffer(data_buffer if data_buffer is not None else b"", np.uint8)
         if not len(values):
-            nowhere = np.full(len(places), -1, np.int64)
+            nowhere = np.full(len(indices), -1, np.int64)
             return cls(data, nowhere, nowhere)
         offsets = np.frombuffer(offset_buffer, np.int32)[values.offset : values.offset + len(values) + 1]
-        begins = offsets[places].astype(np.int64)
-        sizes = offsets[places + 1] - begins
-        absent = places < 0
+        begins = offsets[indices].astype(np.int64)
+        sizes = offsets[indices + 1] - begins
+        absent = indices < 0
         if values.null_count:
-            absent |= ~np.asarray(values.is_valid().to_numpy(zero_copy_only=False))[places]
+            absent |= ~np.asarray(values.is_valid().to_numpy(zero_copy_only=False))[indices]
         sizes[absent] = -1
         return cls(data, begins, sizes)
 
@@ -146,15 +149,15 @@ def _numbers(bits: _Bits, type_: pa.DataType) -> pa.Array:
         wide, narrow, factor = "i8", "i4" if pt.is_integer(type_) else "", 1
     else:
         wide, narrow, factor = "i4", "", 1
-    found, ok = bits.read(wide)
+    numbers, ok = bits.read(wide)
     if narrow:
         small, is_small = bits.read(narrow)
         if is_small.any():
             if factor != 1:
                 is_small &= np.abs(small.astype(np.int64)) <= _MOST_DAYS[type_.unit]
-            found = np.where(is_small, np.where(is_small, small, 0).astype(found.dtype) * factor, found)
+            numbers = np.where(is_small, np.where(is_small, small, 0).astype(numbers.dtype) * factor, numbers)
             ok |= is_small
-    return pa.Array.from_buffers(type_, len(ok), [_validity(ok), pa.py_buffer(np.ascontiguousarray(found))])
+    return pa.Array.from_buffers(type_, len(ok), [_validity(ok), pa.py_buffer(np.ascontiguousarray(numbers))])
 
 
 def _decimals(bits: _Bits, type_: pa.DataType) -> pa.Array:
@@ -164,11 +167,11 @@ def _decimals(bits: _Bits, type_: pa.DataType) -> pa.Array:
     data = bits.data if len(bits.data) else np.zeros(1, np.uint8)
     sign = np.where(data[begins] >= 0x80, 0xFF, 0).astype(np.uint8)  # noqa: PLR2004 - the sign bit
     wide = np.empty((len(ok), _DECIMAL_BYTES), np.uint8)
-    for place in range(_DECIMAL_BYTES):
+    for byte in range(_DECIMAL_BYTES):
         # From the right: the last byte of each value, then the one before, and the sign before the first.
-        at = begins + sizes - 1 - place
-        within = place < sizes
-        wide[:, _DECIMAL_BYTES - 1 - place] = np.where(within, data[np.where(within, at, 0)], sign)
+        at = begins + sizes - 1 - byte
+        within = byte < sizes
+        wide[:, _DECIMAL_BYTES - 1 - byte] = np.where(within, data[np.where(within, at, 0)], sign)
     words = wide.view(">i8").astype(np.int64)
     high, low = words[:, 0], words[:, 1].view(np.uint64)
     ok &= _within(high, low, type_.precision)
@@ -176,12 +179,12 @@ def _decimals(bits: _Bits, type_: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(type_, len(ok), [_validity(ok), pa.py_buffer(np.ascontiguousarray(stored))])
 
 
-def _within(high: npt.NDArray[np.int64], low: npt.NDArray[np.uint64], precision: int) -> Mask:
+def _within(high: Int64s, low: UInt64s, precision: int) -> Mask:
     """Where -10**precision < value < 10**precision, compared word by word."""
 
-    def below(high: npt.NDArray[np.int64], low: npt.NDArray[np.uint64], limit: int) -> Mask:
-        top, rest = limit >> 64, np.uint64(limit & ((1 << 64) - 1))
-        return np.asarray((high < top) | ((high == top) & (low < rest)))
+    def below(high: Int64s, low: UInt64s, limit: int) -> Mask:
+        top, bottom = limit >> 64, np.uint64(limit & ((1 << 64) - 1))
+        return np.asarray((high < top) | ((high == top) & (low < bottom)))
 
     limit = 10**precision
     return below(high, low, limit) & ~below(high, low, 1 - limit)
@@ -196,8 +199,8 @@ def _fixed(bits: _Bits, type_: pa.DataType) -> pa.Array:
         rows = np.lib.stride_tricks.sliding_window_view(bits.data, width)[begins]
     else:
         rows = np.zeros((len(ok), width), np.uint8)
-    found = pa.Array.from_buffers(storage, len(ok), [_validity(ok), pa.py_buffer(np.ascontiguousarray(rows))])
-    return pa.ExtensionArray.from_storage(type_, found) if type_ == pa.uuid() else found
+    stored = pa.Array.from_buffers(storage, len(ok), [_validity(ok), pa.py_buffer(np.ascontiguousarray(rows))])
+    return pa.ExtensionArray.from_storage(type_, stored) if type_ == pa.uuid() else stored
 
 
 def _as_text(raw: pa.Array) -> pa.Array:

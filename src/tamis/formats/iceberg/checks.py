@@ -14,13 +14,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.errors import UnreadableMetadataError
+from tamis.formats.avro.container import AvroFile
 from tamis.formats.errors import unreadable
-from tamis.formats.iceberg.avro import AvroFile
 from tamis.formats.iceberg.manifest_list import DATA, Manifest
+from tamis.predicate.arrays import Int64s, Mask
 
 __all__ = ["Checked", "check_counts", "check_entries", "check_header", "check_whole", "statuses"]
 
@@ -30,9 +30,6 @@ DELETED: Final = 2
 _DATA_FILE: Final = 0
 _POSITION: Final = 1
 _EQUALITY: Final = 2
-
-Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 def check_whole(manifest: Manifest, file: AvroFile) -> None:
@@ -44,9 +41,9 @@ def check_whole(manifest: Manifest, file: AvroFile) -> None:
     if manifest.length is None or len(file.data) >= manifest.length:
         return
     counts = (manifest.added_files, manifest.existing_files, manifest.deleted_files)
-    said = None if None in counts else sum(one or 0 for one in counts)
-    if said is None or file.records < said:
-        entries = "does not say how many entries" if said is None else f"counts {said} entries"
+    counted = None if None in counts else sum(count or 0 for count in counts)
+    if counted is None or file.records < counted:
+        entries = "does not say how many entries" if counted is None else f"counts {counted} entries"
         reason = (
             f"it has {len(file.data)} bytes and {file.records} entries, but the manifest list says "
             f"{manifest.length} bytes and {entries}: truncated"
@@ -59,54 +56,55 @@ def check_header(manifest: Manifest, file: AvroFile) -> None:
 
     Its partition values would be read by the wrong transforms.
     """
-    said = file.metadata.get("partition-spec-id")
-    if said is not None and said != str(manifest.spec_id):
-        reason = f"its partition-spec-id is {said!r}, but the manifest list says {manifest.spec_id}"
+    spec_id = file.metadata.get("partition-spec-id")
+    if spec_id is not None and spec_id != str(manifest.spec_id):
+        reason = f"its partition-spec-id is {spec_id!r}, but the manifest list says {manifest.spec_id}"
         raise unreadable(manifest.path, reason, 0)
 
 
-def statuses(status: pa.Array, files: Numbers, manifests: Sequence[Manifest]) -> Numbers:
+def statuses(status: pa.Array, files: Int64s, manifests: Sequence[Manifest]) -> Int64s:
     """The status of each entry: existing, added or deleted. An error for any other, and for none."""
-    found = _numbers(status, -1)
-    wrong = np.flatnonzero((found < EXISTING) | (found > DELETED))
+    numbers = _numbers(status, -1)
+    wrong = np.flatnonzero((numbers < EXISTING) | (numbers > DELETED))
     if len(wrong):
-        said = status[int(wrong[0])].as_py()
-        why = f"its status is {said}, not 0 (existing), 1 (added) or 2 (deleted)"
+        number = status[int(wrong[0])].as_py()
+        why = f"its status is {number}, not 0 (existing), 1 (added) or 2 (deleted)"
         raise _entry(files, manifests, int(wrong[0]), why)
-    return found
+    return numbers
 
 
-def check_counts(files: Numbers, live: Mask, which: Sequence[int], manifests: Sequence[Manifest]) -> None:
+def check_counts(files: Int64s, live: Mask, indices: Sequence[int], manifests: Sequence[Manifest]) -> None:
     """An error for a manifest with fewer live entries than its list says, or as many entries but more live ones."""
     entries = np.bincount(files, minlength=len(manifests))
     alive = np.bincount(files[live], minlength=len(manifests))
-    for place in which:
-        one = manifests[place]
-        said, total, lives = one.live_files, int(entries[place]), int(alive[place])
-        if said is None:
+    for index in indices:
+        manifest = manifests[index]
+        listed, total, lives = manifest.live_files, int(entries[index]), int(alive[index])
+        if listed is None:
             continue
-        came_back = lives > said and one.deleted_files is not None and total == said + one.deleted_files
-        if lives < said or came_back:
+        came_back = lives > listed and manifest.deleted_files is not None and total == listed + manifest.deleted_files
+        if lives < listed or came_back:
             reason = (
                 f"it has {lives} live and {total - lives} deleted entries, but the manifest list counts "
-                f"{one.added_files} added, {one.existing_files} existing and {one.deleted_files} deleted files"
+                f"{manifest.added_files} added, {manifest.existing_files} existing and {manifest.deleted_files} "
+                "deleted files"
             )
-            raise unreadable(one.path, reason)
+            raise unreadable(manifest.path, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """Entries to check: which are live, and which of the manifests each is from."""
 
-    files: Numbers
+    files: Int64s
     live: Mask
     manifests: Sequence[Manifest]
 
     def refuse(self, wrong: Mask, why: str) -> None:
         """An error for the first live entry of these."""
-        found = np.flatnonzero(wrong & self.live)
-        if len(found):
-            raise _entry(self.files, self.manifests, int(found[0]), why)
+        entries = np.flatnonzero(wrong & self.live)
+        if len(entries):
+            raise _entry(self.files, self.manifests, int(entries[0]), why)
 
 
 def check_entries(
@@ -124,19 +122,21 @@ def check_entries(
         entries.refuse(_numbers(nul.cast(pa.int8()), 0) == 1, "its path has a NUL character")
     entries.refuse(_numbers(rows, -1) < 0, "its record count is missing or negative")
     entries.refuse(_numbers(size, -1) < 0, "its file size is missing or negative")
-    in_deletes = np.array([one.content != DATA for one in entries.manifests], np.bool_)[entries.files]
+    in_deletes = np.array([manifest.content != DATA for manifest in entries.manifests], np.bool_)[entries.files]
     # Version 1 has no content, and no delete files: what is not said is data.
-    kind = np.zeros(len(rows), np.int64) if content is None else _numbers(content, _DATA_FILE)
-    is_delete = (kind == _POSITION) | (kind == _EQUALITY)
+    contents = np.zeros(len(rows), np.int64) if content is None else _numbers(content, _DATA_FILE)
+    is_delete = (contents == _POSITION) | (contents == _EQUALITY)
     entries.refuse(in_deletes & ~is_delete, "it is not a delete file, but its manifest is a delete manifest")
-    entries.refuse(~in_deletes & (kind != _DATA_FILE), "it is not a data file, but its manifest is a data manifest")
+    entries.refuse(
+        ~in_deletes & (contents != _DATA_FILE), "it is not a data file, but its manifest is a data manifest"
+    )
     if equality_ids is not None:
         named = _numbers(pc.list_value_length(equality_ids), 0) > 0
-        entries.refuse(in_deletes & (kind == _EQUALITY) & ~named, "it deletes by value, and names no column")
-        entries.refuse(in_deletes & (kind == _POSITION) & named, "it deletes by position, and names columns")
+        entries.refuse(in_deletes & (contents == _EQUALITY) & ~named, "it deletes by value, and names no column")
+        entries.refuse(in_deletes & (contents == _POSITION) & named, "it deletes by position, and names columns")
 
 
-def _numbers(array: pa.Array, absent: int) -> Numbers:
+def _numbers(array: pa.Array, absent: int) -> Int64s:
     return np.asarray(array.fill_null(absent).to_numpy(zero_copy_only=False), np.int64)
 
 
@@ -146,6 +146,6 @@ def _has_nul(path: pa.Array) -> bool:
     return data is not None and b"\0" in data.to_pybytes()
 
 
-def _entry(files: Numbers, manifests: Sequence[Manifest], place: int, why: str) -> UnreadableMetadataError:
-    number = place - int(np.searchsorted(files, files[place]))
-    return unreadable(manifests[int(files[place])].path, f"entry {number}: {why}")
+def _entry(files: Int64s, manifests: Sequence[Manifest], row: int, why: str) -> UnreadableMetadataError:
+    number = row - int(np.searchsorted(files, files[row]))
+    return unreadable(manifests[int(files[row])].path, f"entry {number}: {why}")

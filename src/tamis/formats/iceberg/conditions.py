@@ -46,8 +46,8 @@ def _node(expression: Any, schema: Schema) -> Node:  # noqa: ANN401 - as convert
         case "AlwaysTrue" | "AlwaysFalse":
             return Constant(value=name == "AlwaysTrue")
         case "And" | "Or":
-            kind = And if name == "And" else Or
-            return kind(tuple(_node(side, schema) for side in (expression.left, expression.right)))
+            connective = And if name == "And" else Or
+            return connective(tuple(_node(side, schema) for side in (expression.left, expression.right)))
     if name.startswith("Bound"):
         raise TypeError(f"where is a bound expression of PyIceberg ({name}): give it unbound, as it was written.")
     column = _column(expression.term.name, schema)
@@ -66,7 +66,7 @@ def _condition(name: str, target: ColumnExpression, expression: Any, column: Col
         case "IsNaN":
             return Compare("=", target.node, literal(float("nan")))
         case "In":
-            return target.isin(sorted((value_of(one, column) for one in expression.literals), key=repr)).node
+            return target.isin(sorted((value_of(value, column) for value in expression.literals), key=repr)).node
         case "StartsWith":
             return target.startswith(value_of(expression.literal, None)).node
     if name not in _OPERATORS:

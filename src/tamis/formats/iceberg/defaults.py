@@ -12,7 +12,7 @@ from uuid import UUID
 import pyarrow as pa
 from pyarrow import types as pt
 
-from tamis.predicate.type_names import a_type
+from tamis.predicate.type_names import a_type, is_bytes
 
 __all__ = ["default_scalar"]
 
@@ -62,7 +62,7 @@ def _plain(type_: pa.DataType, value: Any) -> object:  # noqa: ANN401 - JSON
         return pa.scalar(value).cast(type_).value
     if pt.is_timestamp(type_):
         return datetime.fromisoformat(value)
-    if pt.is_binary(type_) or pt.is_fixed_size_binary(type_):
+    if is_bytes(type_):
         return base64.b16decode(value, casefold=True)
     if pt.is_floating(type_):
         return float(value)

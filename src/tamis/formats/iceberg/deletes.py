@@ -23,119 +23,69 @@ from numpy import typing as npt
 
 from tamis.errors import UnreadableMetadataError
 from tamis.formats.errors import shown
+from tamis.formats.iceberg.delete_runs import Line, Pairs, Run
 from tamis.formats.iceberg.manifests import DeleteBatch
 from tamis.formats.iceberg.metadata import TableMetadata
+from tamis.predicate.arrays import Int64s, Mask
+from tamis.predicate.keys import INT64_MAX
 from tamis.sieve.files import FileBatch
-from tamis.sieve.partitions import PartitionKey, distinct, plain_values
+from tamis.sieve.partitions import PartitionKey, distinct
 
 __all__ = ["EQUALITY", "EVERYWHERE", "DeleteIndex", "Scoped"]
 
 POSITION: Final = 1
 EQUALITY: Final = 2
-Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Pairs = tuple[Numbers, Numbers]
-"""Files and, of the same length, what belongs to each."""
 GLOBAL: Final = PartitionKey(-1)
 """Where equality deletes of unpartitioned specs stand: they reach every file."""
 EVERYWHERE: Final = 0
 """The number of that scope. No data file is in it."""
 MOST_PAIRS: Final = 1 << 22
 """Most pairs of a file and a delete to look at together: some hundred megabytes. One file's own are never split."""
-_FOREVER: Final = int(np.iinfo(np.int64).max)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """For each file the deletes from begin up to end of places; where these are None, the places themselves."""
-
-    begin: Numbers
-    end: Numbers
-    places: Numbers | None = None
-
-    @property
-    def counts(self) -> Numbers:
-        return np.asarray(np.maximum(self.end - self.begin, 0), np.int64)
-
-    def but_not(self, files: Mask) -> _Run:
-        """Without the deletes of these files."""
-        return _Run(self.begin, np.where(files, self.begin, self.end), self.places)
-
-    def pairs(self, part: slice) -> Pairs:
-        """These files, counted from the beginning of the run, with each of their places."""
-        begin, counts = self.begin[part], self.counts[part]
-        files = np.repeat(np.arange(len(counts)) + part.start, counts)
-        found = np.arange(len(files)) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
-        return files, found if self.places is None else self.places[found]
-
-
-@dataclass(frozen=True, slots=True)
-class _Shelf:
-    """Deletes in groups, in each by the greatest sequence number of data that they apply to."""
-
-    places: Numbers
-    reaches: Numbers
-    """All of these numbers, each once, in order."""
-    marks: Numbers
-    """Of each delete: its group and the place of its number, as one number. In order."""
-
-    @classmethod
-    def of(cls, places: Numbers, groups: Numbers, reach: Numbers) -> _Shelf:
-        reaches, ranks = np.unique(reach, return_inverse=True)
-        marks = groups * (len(reaches) + 1) + ranks
-        order = np.argsort(marks, kind="stable")
-        return cls(places[order], reaches, marks[order])
-
-    def find(self, groups: Numbers, sequences: Numbers) -> _Run:
-        """Those of each file's group that reach it; group -1 has none."""
-        width = len(self.reaches) + 1
-        first = groups * width + np.searchsorted(self.reaches, sequences)
-        begin = np.searchsorted(self.marks, first)
-        return _Run(begin, np.searchsorted(self.marks, (groups + 1) * width), self.places)
+_FOREVER: Final = INT64_MAX
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranges:
     """Position deletes that name the least and the greatest path of the data files that they concern."""
 
-    places: Numbers
-    groups: Numbers
-    reach: Numbers
+    deletes: Int64s
+    groups: Int64s
+    reach: Int64s
     cuts: npt.NDArray[np.object_]
     """All bounds, each once, in order. Cut i is mark 2i + 1; what lies between it and the one before is mark 2i."""
-    low: Numbers
-    high: Numbers
+    low: Int64s
+    high: Int64s
     """The marks of each delete's bounds; the first and the last if it has none."""
 
     @classmethod
     def of(
-        cls, places: Numbers, groups: Numbers, reach: Numbers, low: list[bytes | None], high: list[bytes | None]
+        cls, deletes: Int64s, groups: Int64s, reach: Int64s, low: list[bytes | None], high: list[bytes | None]
     ) -> _Ranges:
         cuts = sorted({bound for bound in (*low, *high) if bound is not None})
-        marks = {cut: 2 * place + 1 for place, cut in enumerate(cuts)}
+        marks = {cut: 2 * number + 1 for number, cut in enumerate(cuts)}
         lows = [0 if bound is None else marks[bound] for bound in low]
         highs = [2 * len(cuts) if bound is None else marks[bound] for bound in high]
-        return cls(places, groups, reach, _objects(cuts), np.array(lows, np.int64), np.array(highs, np.int64))
+        return cls(deletes, groups, reach, _objects(cuts), np.array(lows, np.int64), np.array(highs, np.int64))
 
     def find(self, files: _Files, but_not: Mask) -> Iterator[Pairs]:
-        """Files, each with the deletes of its partition that reach it and have its path in between, part by part."""
-        if not len(self.places):
+        """Files, each with the deletes of its partition that reach it and have its path in between, in chunks."""
+        if not len(self.deletes):
             return
         width = 2 * len(self.cuts) + 1
-        paths = _objects(files.paths)
+        paths = _objects(files.paths.to_pylist())
         marks = np.searchsorted(self.cuts, paths) + np.searchsorted(self.cuts, paths, "right")
         marks = np.where((files.partitions < 0) | but_not, -1, files.partitions * width + marks)
         order = np.argsort(marks, kind="stable")
         marks = marks[order]
-        run = _Run(
+        run = Run(
             np.searchsorted(marks, self.groups * width + self.low),
             np.searchsorted(marks, self.groups * width + self.high, "right"),
             order,
         )
-        for part in _parts(run.counts):
-            deletes, rows = run.pairs(part)
-            reached = self.reach[deletes] >= files.sequences[rows]
-            yield rows[reached], self.places[deletes[reached]]
+        for chunk in _chunks(run.counts):
+            ranges, rows = run.pairs(chunk)
+            reached = self.reach[ranges] >= files.sequences[rows]
+            yield rows[reached], self.deletes[ranges[reached]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +93,13 @@ class _Files:
     """Data files, as the index looks at them."""
 
     keys: list[PartitionKey]
-    codes: Numbers
+    codes: Int64s
     """Which of the keys each file has."""
-    partitions: Numbers
+    partitions: Int64s
     """The index's number of each file's partition; -1 if no delete lies in it."""
-    sequences: Numbers
-    paths: list[bytes]
+    sequences: Int64s
+    paths: pa.Array
+    """As bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +109,8 @@ class Scoped:
     A delete reaches the data of its scope, and of EVERYWHERE all data, that has a lesser sequence number.
     """
 
-    scopes: Numbers
-    sequences: Numbers
+    scopes: Int64s
+    sequences: Int64s
 
 
 class DeleteIndex:
@@ -167,81 +118,92 @@ class DeleteIndex:
 
     def __init__(self, metadata: TableMetadata, batches: Iterable[DeleteBatch]) -> None:
         self._metadata = metadata
-        found = list(batches)
+        listed = list(batches)
         # A bound that is no UTF-8 makes its column one of bytes, and then it is that in all batches.
-        tables = [batch.files for batch in found]
-        self.files = pa.concat_tables(tables, promote_options="permissive") if found else None
+        tables = [batch.files for batch in listed]
+        self.files = pa.concat_tables(tables, promote_options="permissive") if listed else None
         """A row for each delete file, as DeleteBatch has them; None if there are none."""
         self._numbers: dict[PartitionKey, int] = {GLOBAL: EVERYWHERE}
-        self._partitions: Numbers = np.concatenate([np.empty(0, np.int64), *map(self._number, found)])
+        self._partitions: Int64s = np.concatenate([np.empty(0, np.int64), *map(self._number, listed)])
         self._paths: dict[bytes, int] = {}
         self.equality = Scoped(np.empty(0, np.int64), np.empty(0, np.int64))
-        """The scope and the sequence number of each equality delete, by its place in `files`; scope -1 for others."""
+        """The scope and the sequence number of each equality delete, by its row in `files`; scope -1 for others."""
         if self.files is not None:
             self._sort(self.files)
 
     def __len__(self) -> int:
         return 0 if self.files is None else int(self.files.num_rows)
 
-    def count(self, batch: FileBatch, rows: Numbers) -> Numbers:
+    def count(self, batch: FileBatch, rows: Int64s) -> Int64s:
         """How many deletes apply to each of these files of a batch; none of them is listed."""
+        return self.weigh(batch, rows)[0]
+
+    def weigh(self, batch: FileBatch, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """How many deletes apply to each of these files, and how many rows those list that concern it alone.
+
+        Deletes that concern several files, or hold keys, do not say how many rows of one they remove.
+        """
         if self.files is None or batch.spec_id is None:
-            return np.zeros(len(rows), np.int64)
+            return np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         files = self._located(batch, batch.spec_id, rows)
         runs, has_vector = self._position_runs(files)
+        vectors, named, *_ = runs
+        listed = self.files["rows"].fill_null(0).to_numpy()
+        removed = vectors.sums(listed) + named.sums(listed)
         everywhere = np.full(len(rows), EVERYWHERE)
         runs += [self._equality.find(scopes, files.sequences) for scopes in (files.partitions, everywhere)]
         counts = sum((run.counts for run in runs), np.zeros(len(rows), np.int64))
-        for found, _ in self._ranges.find(files, has_vector):
-            counts += np.bincount(found, minlength=len(rows))
-        return counts
+        for numbers, _ in self._ranges.find(files, has_vector):
+            counts += np.bincount(numbers, minlength=len(rows))
+        return counts, removed
 
-    def positions(self, batch: FileBatch, rows: Numbers) -> pa.ListArray:
-        """For each of these files of a batch, the places in `files` of its position deletes or vector, in order."""
+    def positions(self, batch: FileBatch, rows: Int64s) -> pa.ListArray:
+        """For each of these files of a batch, the rows in `files` of its position deletes or vector, in order."""
         if self.files is None or batch.spec_id is None:
             return pa.array([[]] * len(rows), pa.list_(pa.int32()))
         files = self._located(batch, batch.spec_id, rows)
         runs, has_vector = self._position_runs(files)
-        found = [(np.empty(0, np.int64), np.empty(0, np.int64)), *self._ranges.find(files, has_vector)]
-        numbers, places = (np.concatenate(side) for side in zip(*found, strict=True))
+        pairs = [(np.empty(0, np.int64), np.empty(0, np.int64)), *self._ranges.find(files, has_vector)]
+        numbers, deletes = (np.concatenate(side) for side in zip(*pairs, strict=True))
         order = np.argsort(numbers, kind="stable")
-        return _listed(runs, (numbers[order], places[order]), len(self))
+        return _listed(runs, (numbers[order], deletes[order]), len(self))
 
-    def reached(self, batch: FileBatch, rows: Numbers) -> Scoped:
+    def reached(self, batch: FileBatch, rows: Int64s) -> Scoped:
         """The scope and the sequence number of each of these files, as equality deletes reach them."""
         if self.files is None or batch.spec_id is None:
             return Scoped(np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64))
         files = self._located(batch, batch.spec_id, rows)
         return Scoped(files.partitions, files.sequences)
 
-    def _position_runs(self, files: _Files) -> tuple[list[_Run], Mask]:
+    def _position_runs(self, files: _Files) -> tuple[list[Run], Mask]:
         """What applies by position, but for deletes that name a range of paths; and which files have a vector."""
-        named = np.fromiter((self._paths.get(path, -1) for path in files.paths), np.int64, len(files.paths))
+        found = pc.index_in(files.paths, value_set=self._named_paths)
+        named = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         vectors = np.where(named < 0, -1, self._vectors[named])
         has_vector = vectors >= 0
         self._check_vectors(files, vectors, has_vector)
         runs = [
-            _Run(vectors, np.where(has_vector, vectors + 1, vectors)),
+            Run(vectors, np.where(has_vector, vectors + 1, vectors)),
             self._named.find(self._pair(named, files.partitions), files.sequences).but_not(has_vector),
             self._positions.find(files.partitions, files.sequences).but_not(has_vector),
         ]
         return runs, has_vector
 
-    def _number(self, batch: DeleteBatch) -> Numbers:
+    def _number(self, batch: DeleteBatch) -> Int64s:
         """The number of each delete's partition; equal keys have one number."""
         keys, codes = _keys_of(self._metadata, batch.spec_id, batch.partition, len(batch))
         numbers = [self._numbers.setdefault(key, len(self._numbers)) for key in keys]
         return np.array(numbers, np.int64)[codes]
 
     def _sort(self, files: pa.Table) -> None:
-        """Put each delete where it will be looked for: each stands in one place only."""
+        """Put each delete where it will be looked for: each is found in one way only."""
         content = files["content"].fill_null(0).to_numpy()
         sequence = files["sequence_number"].fill_null(_FOREVER).to_numpy()
         referenced, low, high = (
             files[name].cast(pa.binary()) for name in ("referenced_data_file", "path_lower", "path_upper")
         )
-        one = pc.if_else(pc.fill_null(pc.equal(low, high), fill_value=False), low, pa.scalar(None, pa.binary()))
-        path = pc.coalesce(referenced, one)
+        only_path = pc.if_else(pc.fill_null(pc.equal(low, high), fill_value=False), low, pa.scalar(None, pa.binary()))
+        path = pc.coalesce(referenced, only_path)
         position, equality = content == POSITION, content == EQUALITY
         is_vector = position & _mask(files["content_offset"].is_valid()) & _mask(referenced.is_valid())
         stray = np.flatnonzero(position & _mask(files["content_offset"].is_valid()) & ~_mask(referenced.is_valid()))
@@ -256,26 +218,27 @@ class DeleteIndex:
         names = path.filter(pa.array(is_named)).to_pylist()
         named = np.full(len(content), -1, np.int64)
         named[is_named] = [self._paths.setdefault(name, len(self._paths)) for name in names]
+        self._named_paths = pa.array(list(self._paths), pa.binary())
         self._vectors = np.full(len(self._paths) + 1, -1, np.int64)
-        """The place of the vector of each path that a delete names; -1 for those without one, and for no path."""
+        """The row of the vector of each path that a delete names; -1 for those without one, and for no path."""
         self._vectors[named[is_vector]] = np.flatnonzero(is_vector)
         self._sequences = sequence
         twice = np.flatnonzero(is_vector & (self._vectors[named] != np.arange(len(content))))
         if len(twice):
             raise _corrupt(path[int(twice[0])].as_py(), "is not the only one", "several deletion vectors for a file")
 
-        places = np.flatnonzero(is_named & ~is_vector)
-        both = named[places] * len(self._numbers) + self._partitions[places]
+        rows = np.flatnonzero(is_named & ~is_vector)
+        both = named[rows] * len(self._numbers) + self._partitions[rows]
         self._pairs, groups = np.unique(both, return_inverse=True)
-        self._named = _Shelf.of(places, groups, sequence[places])
-        places = np.flatnonzero(position & ~is_named & ~is_ranged)
-        self._positions = _Shelf.of(places, self._partitions[places], sequence[places])
-        places = np.flatnonzero(is_ranged)
-        bounds = [side.take(pa.array(places)).to_pylist() for side in (low, high)]
-        self._ranges = _Ranges.of(places, self._partitions[places], sequence[places], *bounds)
-        places = np.flatnonzero(equality)
+        self._named = Line.of(rows, groups, sequence[rows])
+        rows = np.flatnonzero(position & ~is_named & ~is_ranged)
+        self._positions = Line.of(rows, self._partitions[rows], sequence[rows])
+        rows = np.flatnonzero(is_ranged)
+        bounds = [side.take(pa.array(rows)).to_pylist() for side in (low, high)]
+        self._ranges = _Ranges.of(rows, self._partitions[rows], sequence[rows], *bounds)
+        rows = np.flatnonzero(equality)
         scopes = np.array([self._scope(key) for key in self._numbers], np.int64)[self._partitions]
-        self._equality = _Shelf.of(places, scopes[places], sequence[places] - 1)
+        self._equality = Line.of(rows, scopes[rows], sequence[rows] - 1)
         self.equality = Scoped(np.where(equality, scopes, -1), sequence)
 
     def _scope(self, key: PartitionKey) -> int:
@@ -283,15 +246,15 @@ class DeleteIndex:
         is_global = key == GLOBAL or self._metadata.layout(key.spec_id).spec.is_unpartitioned
         return self._numbers[GLOBAL if is_global else key]
 
-    def _located(self, batch: FileBatch, spec_id: int, rows: Numbers) -> _Files:
+    def _located(self, batch: FileBatch, spec_id: int, rows: Int64s) -> _Files:
         taken = pa.array(rows, pa.int64())
         partition = None if batch.partition is None else batch.partition.take(taken)
         keys, codes = _keys_of(self._metadata, spec_id, partition, len(rows))
         numbers = np.array([self._numbers.get(key, -1) for key in keys], np.int64)
         sequences = batch.extra["sequence_number"].take(taken).fill_null(0).to_numpy(zero_copy_only=False)
-        return _Files(keys, codes, numbers[codes], sequences, batch.path.take(taken).cast(pa.binary()).to_pylist())
+        return _Files(keys, codes, numbers[codes], sequences, batch.path.take(taken).cast(pa.binary()))
 
-    def _pair(self, named: Numbers, partitions: Numbers) -> Numbers:
+    def _pair(self, named: Int64s, partitions: Int64s) -> Int64s:
         """The number of a path in a partition; -1 if no delete names it there."""
         if not len(self._pairs):
             return np.full(len(named), -1, np.int64)
@@ -299,22 +262,22 @@ class DeleteIndex:
         at = np.minimum(np.searchsorted(self._pairs, both), len(self._pairs) - 1)
         return np.where((self._pairs[at] == both) & (named >= 0) & (partitions >= 0), at, -1)
 
-    def _check_vectors(self, files: _Files, vectors: Numbers, has_vector: Mask) -> None:
+    def _check_vectors(self, files: _Files, vectors: Int64s, has_vector: Mask) -> None:
         """A vector lies in the partition of its file, and is not older than it."""
         having = np.flatnonzero(has_vector)
         elsewhere = having[self._partitions[vectors[having]] != files.partitions[having]]
         if len(elsewhere):
             row = int(elsewhere[0])
             key = list(self._numbers)[self._partitions[vectors[row]]]
-            mine = files.keys[files.codes[row]]
-            why = f"lies in another partition ({key}) than the file ({mine})"
-            raise _corrupt(files.paths[row], why, "deletes and data differ in partition")
+            own = files.keys[files.codes[row]]
+            why = f"lies in another partition ({key}) than the file ({own})"
+            raise _corrupt(files.paths[row].as_py(), why, "deletes and data differ in partition")
         older = having[self._sequences[vectors[having]] < files.sequences[having]]
         if len(older):
             row = int(older[0])
-            number, mine = self._sequences[vectors[row]], files.sequences[row]
-            why = f"has sequence number {number}, less than the file's {mine}"
-            raise _corrupt(files.paths[row], why, "a deletion vector is older than its data")
+            number, own = self._sequences[vectors[row]], files.sequences[row]
+            why = f"has sequence number {number}, less than the file's {own}"
+            raise _corrupt(files.paths[row].as_py(), why, "a deletion vector is older than its data")
 
 
 def _corrupt(path: bytes, why: str, reason: str) -> UnreadableMetadataError:
@@ -323,27 +286,28 @@ def _corrupt(path: bytes, why: str, reason: str) -> UnreadableMetadataError:
         f"a deletion vector of {name} {why}. The metadata is corrupt: restore an older snapshot.",
         path=name,
         offset=None,
+        place=None,
         reason=reason,
     )
 
 
-def _listed(runs: list[_Run], more: Pairs, deletes: int) -> pa.ListArray:
-    """The places of each file, from runs and from pairs that are in the order of files."""
+def _listed(runs: list[Run], more: Pairs, deletes: int) -> pa.ListArray:
+    """The members of each file, from runs and from pairs that are in the order of files."""
     count = len(runs[0].begin)
     begins = np.searchsorted(more[0], np.arange(count + 1))
-    every = [*runs, _Run(begins[:-1], begins[1:], more[1])]
+    every = [*runs, Run(begins[:-1], begins[1:], more[1])]
     counts = sum((run.counts for run in every), np.zeros(count, np.int64))
-    found = []
-    for part in _parts(counts):
-        files, places = (np.concatenate(side) for side in zip(*(run.pairs(part) for run in every), strict=True))
+    lists = []
+    for chunk in _chunks(counts):
+        files, members = (np.concatenate(side) for side in zip(*(run.pairs(chunk) for run in every), strict=True))
         # One number for both is sorted several times as fast as two.
-        found.append((np.sort(files * deletes + places) % deletes).astype(np.int32))
+        lists.append((np.sort(files * deletes + members) % deletes).astype(np.int32))
     ends = np.cumsum(counts, dtype=np.int64)
     offsets = pa.array(np.concatenate([[0], ends]), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.array(np.concatenate(found), pa.int32()))
+    return pa.ListArray.from_arrays(offsets, pa.array(np.concatenate(lists), pa.int32()))
 
 
-def _parts(counts: Numbers) -> Iterator[slice]:
+def _chunks(counts: Int64s) -> Iterator[slice]:
     """Slices, at least one, that together are all; each counts no more than MOST_PAIRS, or has one entry."""
     ends = np.cumsum(counts)
     begin = 0
@@ -358,15 +322,14 @@ def _parts(counts: Numbers) -> Iterator[slice]:
 
 def _keys_of(
     metadata: TableMetadata, spec_id: int, partition: pa.StructArray | None, count: int
-) -> tuple[list[PartitionKey], Numbers]:
+) -> tuple[list[PartitionKey], Int64s]:
     """The partition keys of files, and which of them each file has."""
     spec = metadata.layout(spec_id).spec
     if partition is None or spec.is_unpartitioned:
         return [PartitionKey(spec_id)], np.zeros(count, np.int64)
     values = [child.storage if isinstance(child, pa.ExtensionArray) else child for child in partition.flatten()]
     codes, first = distinct(values, count)
-    rows = zip(*(plain_values(child.take(pa.array(first))) for child in values), strict=True)
-    return [PartitionKey.of(spec, row) for row in rows], codes
+    return PartitionKey.of_columns(spec, [child.take(pa.array(first)) for child in values]), codes
 
 
 def _mask(array: pa.ChunkedArray) -> Mask:
@@ -374,6 +337,6 @@ def _mask(array: pa.ChunkedArray) -> Mask:
 
 
 def _objects(values: list[bytes]) -> npt.NDArray[np.object_]:
-    found = np.empty(len(values), np.object_)
-    found[:] = values
-    return found
+    array = np.empty(len(values), np.object_)
+    array[:] = values
+    return array

@@ -12,11 +12,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.formats.avro.container import AvroFile, parse_avro
+from tamis.formats.avro.layout import AvroColumn, Path
+from tamis.formats.avro.reading import Decoded, decode_columns
 from tamis.formats.errors import unreadable
-from tamis.formats.iceberg.avro import AvroFile, parse_avro
 from tamis.formats.iceberg.bounds import MapColumn, decode_values
 from tamis.formats.iceberg.checks import (
     ADDED,
@@ -30,13 +31,13 @@ from tamis.formats.iceberg.checks import (
 )
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.metadata import SpecLayout
-from tamis.formats.iceberg.reading import Decoded, Fetch, decode_columns
-from tamis.formats.iceberg.records import AvroColumn, Path
+from tamis.formats.storage import Fetch
+from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.keys import has_order
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.partitions import Undecoded
 
-__all__ = ["Entries", "read_entries"]
+__all__ = ["ALL_NAMES", "Entries", "read_entries", "whole_entries"]
 
 STATUS: Final[Path] = (0,)
 SNAPSHOT: Final[Path] = (1,)
@@ -83,6 +84,15 @@ NAMES: Final = {
     "content_size_in_bytes": 145,
 }
 """Field ids by name, for writers that leave the ids out."""
+ALL_NAMES: Final = {
+    **NAMES,
+    "block_size_in_bytes": 105,
+    "column_sizes": 108,
+    "value_counts": 109,
+    "key_metadata": 131,
+    "split_offsets": 132,
+}
+"""The same, with what nobody reads and a manifest that is written anew has to keep."""
 
 _NEEDED: Final = (STATUS, FILE_PATH, RECORDS, SIZE)
 _ALWAYS: Final = frozenset({*_NEEDED, SNAPSHOT, SEQUENCE, FILE_SEQUENCE, FILE_FORMAT, CONTENT})
@@ -96,10 +106,10 @@ class Entries:
     """Live entries of manifests that have one spec and one layout."""
 
     layout: SpecLayout
-    manifest: npt.NDArray[np.int64]
+    manifest: Int64s
     """Which of the given manifests each entry is from."""
-    place: npt.NDArray[np.int64]
-    """Its place in that manifest, deleted entries counted."""
+    position: Int64s
+    """Its position in that manifest, deleted entries counted."""
     columns: Mapping[Path, pa.Array]
     written: Mapping[Path, AvroColumn]
     inherited: Mapping[str, pa.Array]
@@ -112,8 +122,8 @@ class Entries:
 
     def column(self, path: Path, type_: pa.DataType) -> pa.Array:
         """A column, null throughout if the writer has it not."""
-        found = self.columns.get(path)
-        return pa.nulls(self.count, type_) if found is None else found.cast(type_)
+        column = self.columns.get(path)
+        return pa.nulls(self.count, type_) if column is None else column.cast(type_)
 
     def stats(self, wanted: Types) -> dict[int | str, ColumnStats]:
         """The statistics of the wanted columns."""
@@ -123,10 +133,10 @@ class Entries:
             if path in self.columns
         }
         rows = self.columns[RECORDS]
-        found: dict[int | str, ColumnStats] = {}
+        stats: dict[int | str, ColumnStats] = {}
         for id_, type_ in wanted.items():
             ordered = has_order(type_)
-            found[id_] = ColumnStats(
+            stats[id_] = ColumnStats(
                 lower=maps[LOWER].bounds(id_, type_) if ordered and LOWER in maps else None,
                 upper=maps[UPPER].bounds(id_, type_) if ordered and UPPER in maps else None,
                 null_count=maps[NULL_COUNTS].numbers(id_) if NULL_COUNTS in maps else None,
@@ -134,7 +144,7 @@ class Entries:
                 # Outside lists and maps a column has a value for each row, so the row count serves: one map less.
                 value_count=rows,
             )
-        return found
+        return stats
 
     def partition(self) -> tuple[pa.StructArray | None, tuple[Undecoded, ...]]:
         """Partition values in the spec's order, each field of one type, and those that could not be read."""
@@ -142,7 +152,7 @@ class Entries:
         if not fields:
             return None, ()
         children, undecoded = [], []
-        for place, (field, id_, type_) in enumerate(
+        for position, (field, id_, type_) in enumerate(
             zip(fields, self.layout.field_ids, self.layout.types, strict=True)
         ):
             path = _partition_path(self.written, id_, field.name)
@@ -150,12 +160,13 @@ class Entries:
                 children.append(pa.nulls(self.count, type_ or pa.null()))
                 if field.transform.name != "void":
                     every = np.ones(self.count, np.bool_)
-                    undecoded.append(Undecoded(place, every, "the manifest has no value for this field"))
+                    undecoded.append(Undecoded(position, every, "the manifest has no value for this field"))
                 continue
             values, unread = _typed(self.columns[path], self.written[path], type_)
             children.append(values)
             if unread.any():
-                undecoded.append(Undecoded(place, unread, f"the value cannot be read as {type_}"))
+                text = f"the value cannot be read as {type_}"
+                undecoded.append(Undecoded(position, unread, text, _as_text(self.columns[path], unread)))
         named = [pa.field(field.name, child.type) for field, child in zip(fields, children, strict=True)]
         return pa.StructArray.from_arrays(children, fields=named), tuple(undecoded)
 
@@ -164,13 +175,20 @@ def read_entries(
     manifests: Sequence[Manifest], layout: SpecLayout, fetch: Fetch, wanted: Types, also: Collection[Path] = ()
 ) -> list[Entries]:
     """The live entries of manifests of one spec: what all need, statistics for the wanted, and what is asked for."""
-    files = [_whole(one, fetch(one.path)) for one in manifests]
+    files = [_avro_file(manifest, fetch(manifest.path)) for manifest in manifests]
     chosen = _ALWAYS | _stats_columns(wanted) | frozenset(also)
     decoded = decode_columns(files, lambda path: path in chosen or path[:-1] == PARTITION, NAMES)
-    return [_live(one, manifests, layout) for one in decoded]
+    return [_live(batch, manifests, layout) for batch in decoded]
 
 
-def _whole(manifest: Manifest, data: bytes) -> AvroFile:
+def whole_entries(manifest: Manifest, layout: SpecLayout, data: bytes) -> tuple[Entries, AvroFile]:
+    """The live entries of a manifest with every column that its writer has, and the file they are from."""
+    file = _avro_file(manifest, data)
+    (decoded,) = decode_columns([file], lambda _: True, ALL_NAMES)
+    return _live(decoded, [manifest], layout), file
+
+
+def _avro_file(manifest: Manifest, data: bytes) -> AvroFile:
     """The manifest's file, if it is what the manifest list says."""
     file = parse_avro(manifest.path, data)
     check_header(manifest, file)
@@ -179,19 +197,19 @@ def _whole(manifest: Manifest, data: bytes) -> AvroFile:
 
 
 def _stats_columns(wanted: Types) -> frozenset[Path]:
-    found: set[Path] = {NULL_COUNTS} if wanted else set()
+    paths: set[Path] = {NULL_COUNTS} if wanted else set()
     if any(has_order(type_) for type_ in wanted.values()):
-        found |= {LOWER, UPPER}
+        paths |= {LOWER, UPPER}
     if any(pt.is_floating(type_) for type_ in wanted.values()):
-        found |= {NAN_COUNTS}
-    return frozenset(found)
+        paths |= {NAN_COUNTS}
+    return frozenset(paths)
 
 
 def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -> Entries:
     for needed in _NEEDED:
         if needed not in decoded.columns:
-            which = manifests[int(decoded.files[0])].path if decoded.count else manifests[0].path
-            raise unreadable(which, f"it lacks field {needed[-1]}: it is not a manifest", 0)
+            example = manifests[int(decoded.files[0])].path if decoded.count else manifests[0].path
+            raise unreadable(example, f"it lacks field {needed[-1]}: it is not a manifest", 0)
     columns, files = decoded.columns, decoded.files
     status = statuses(columns[STATUS], files, manifests)
     live = status != DELETED
@@ -201,40 +219,38 @@ def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -
     check_entries(checked, path, rows, size, columns.get(CONTENT), columns.get(EQUALITY_IDS))
     inherited = _inherit(decoded, manifests, status, live)
     starts = np.flatnonzero(np.diff(decoded.files, prepend=-1))
-    place = np.arange(decoded.count) - np.repeat(starts, np.diff(np.append(starts, decoded.count)))
+    position = np.arange(decoded.count) - np.repeat(starts, np.diff(np.append(starts, decoded.count)))
     if not live.all():
         mask = pa.array(live)
         columns = {path: column.filter(mask) for path, column in columns.items()}
         inherited = {name: column.filter(mask) for name, column in inherited.items()}
-        files, place = files[live], place[live]
-    return Entries(layout, files, place, columns, decoded.written, inherited)
+        files, position = files[live], position[live]
+    return Entries(layout, files, position, columns, decoded.written, inherited)
 
 
-def _inherit(
-    decoded: Decoded, manifests: Sequence[Manifest], status: npt.NDArray[np.int64], live: npt.NDArray[np.bool_]
-) -> dict[str, pa.Array]:
+def _inherit(decoded: Decoded, manifests: Sequence[Manifest], status: Int64s, live: Mask) -> dict[str, pa.Array]:
     """What entries take over from their manifest, by the rules of Iceberg's specification."""
     absent = pa.nulls(decoded.count, pa.int64())
     snapshot, sequence, file_sequence = (
         decoded.columns.get(path, absent).cast(pa.int64()) for path in (SNAPSHOT, SEQUENCE, FILE_SEQUENCE)
     )
     index = pa.array(decoded.files)
-    snapshots = pa.array([one.snapshot_id for one in manifests], pa.int64()).take(index)
-    sequences = pa.array([one.sequence_number for one in manifests], pa.int64()).take(index)
+    snapshots = pa.array([manifest.snapshot_id for manifest in manifests], pa.int64()).take(index)
+    sequences = pa.array([manifest.sequence_number for manifest in manifests], pa.int64()).take(index)
     # An entry that was carried over has its own number; only version 1, where all are 0, may lack it.
     may = (status == ADDED) | (sequences.to_numpy(zero_copy_only=False) == 0)
-    given = pc.if_else(pa.array(may), sequences, pa.scalar(None, pa.int64()))
-    found = {
+    inheritable = pc.if_else(pa.array(may), sequences, pa.scalar(None, pa.int64()))
+    inherited = {
         "snapshot_id": pc.coalesce(snapshot, snapshots),
-        "sequence_number": pc.coalesce(sequence, given),
-        "file_sequence_number": pc.coalesce(file_sequence, given),
+        "sequence_number": pc.coalesce(sequence, inheritable),
+        "file_sequence_number": pc.coalesce(file_sequence, inheritable),
     }
-    if any(one.first_row_id is not None for one in manifests):
-        found["first_row_id"] = _row_ids(decoded, manifests, live)
-    return found
+    if any(manifest.first_row_id is not None for manifest in manifests):
+        inherited["first_row_id"] = _row_ids(decoded, manifests, live)
+    return inherited
 
 
-def _row_ids(decoded: Decoded, manifests: Sequence[Manifest], live: npt.NDArray[np.bool_]) -> pa.Array:
+def _row_ids(decoded: Decoded, manifests: Sequence[Manifest], live: Mask) -> pa.Array:
     """First row ids: a live entry without one continues where the one before it in its manifest ended.
 
     A manifest without a first row id is older than row lineage, and its entries have none.
@@ -245,9 +261,9 @@ def _row_ids(decoded: Decoded, manifests: Sequence[Manifest], live: npt.NDArray[
     before = np.cumsum(rows) - rows
     firsts = np.flatnonzero(np.diff(decoded.files, prepend=-1))
     before -= np.repeat(before[firsts], np.diff(np.append(firsts, decoded.count)))
-    start = pa.array([one.first_row_id for one in manifests], pa.int64()).take(pa.array(decoded.files))
-    given = pc.if_else(pa.array(open_), pc.add(start, pa.array(before)), pa.scalar(None, pa.int64()))
-    return pc.if_else(start.is_valid(), pc.coalesce(own, given), pa.scalar(None, pa.int64()))
+    start = pa.array([manifest.first_row_id for manifest in manifests], pa.int64()).take(pa.array(decoded.files))
+    assigned = pc.if_else(pa.array(open_), pc.add(start, pa.array(before)), pa.scalar(None, pa.int64()))
+    return pc.if_else(start.is_valid(), pc.coalesce(own, assigned), pa.scalar(None, pa.int64()))
 
 
 def _partition_path(written: Mapping[Path, AvroColumn], field_id: int, name: str) -> Path | None:
@@ -255,11 +271,13 @@ def _partition_path(written: Mapping[Path, AvroColumn], field_id: int, name: str
     path = (*PARTITION, field_id)
     if path in written:
         return path
-    named = [one.path for one in written.values() if one.path[:-1] == PARTITION and one.written_as == name]
+    named = [
+        column.path for column in written.values() if column.path[:-1] == PARTITION and column.written_as == name
+    ]
     return named[0] if len(named) == 1 and named[0][-1] < 0 else None
 
 
-def _typed(values: pa.Array, column: AvroColumn, type_: pa.DataType | None) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+def _typed(values: pa.Array, column: AvroColumn, type_: pa.DataType | None) -> tuple[pa.Array, Mask]:
     """Partition values as the type that the spec gives them, and which of them cannot be read so."""
     none = np.zeros(len(values), np.bool_)
     if type_ is None:
@@ -269,17 +287,25 @@ def _typed(values: pa.Array, column: AvroColumn, type_: pa.DataType | None) -> t
     try:
         if pt.is_binary(values.type):
             # Bytes are encoded as bounds are: decimals, uuids, fixed; strings are strings already.
-            found = decode_values(values, np.arange(len(values)), type_)
+            typed = decode_values(values, np.arange(len(values)), type_)
         elif pt.is_int32(values.type) and pt.is_timestamp(type_):
-            found = values.view(pa.date32()).cast(type_)
+            typed = values.view(pa.date32()).cast(type_)
         elif pt.is_temporal(type_) and values.type.bit_width == type_.bit_width:
-            found = values.view(type_)
+            typed = values.view(type_)
         else:
-            found = values.cast(type_)
+            typed = values.cast(type_)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        found = pa.nulls(len(values), type_)
-    unread = np.asarray(pc.and_(values.is_valid(), found.is_null()).to_numpy(zero_copy_only=False))
-    return found, unread
+        typed = pa.nulls(len(values), type_)
+    unread = np.asarray(pc.and_(values.is_valid(), typed.is_null()).to_numpy(zero_copy_only=False))
+    return typed, unread
+
+
+def _as_text(values: pa.Array, rows: Mask) -> pa.Array:
+    """These values as texts that tell them apart; null for all others."""
+    texts: list[str | None] = [None] * len(values)
+    for row in np.flatnonzero(rows).tolist():
+        texts[row] = repr(values[row].as_py())
+    return pa.array(texts, pa.string())
 
 
 _LOGICAL: Final = {

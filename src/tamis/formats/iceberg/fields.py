@@ -10,7 +10,6 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types as pt
 
-from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.scan import OwnNames, ReadField
@@ -29,10 +28,10 @@ def read_fields(schema: TableSchema, history: Sequence[TableSchema]) -> tuple[Re
     every = (schema, *history)
     meanings: dict[tuple[str, ...], set[tuple[int, int]]] = {}
     paths: dict[int, set[tuple[str, ...]]] = {}
-    for path, field in (found for one in every for found in _walk(one.fields, ())):
+    for path, field in (walked for version in every for walked in _walk(version.fields, ())):
         meanings.setdefault(tuple(name.casefold() for name in path), set()).add((field.id, _width(field.type)))
         paths.setdefault(field.id, set()).add(path)
-    many = {path[0] for path, found in meanings.items() if len(found) > 1}
+    many = {path[0] for path, fields in meanings.items() if len(fields) > 1}
     whole = _is_whole(history)
     return tuple(
         replace(
@@ -46,7 +45,7 @@ def read_fields(schema: TableSchema, history: Sequence[TableSchema]) -> tuple[Re
 
 def own_names(history: Iterable[TableSchema], more: Iterable[str] = ()) -> OwnNames:
     """Names that no field of these schemas has, and that are none of more."""
-    return OwnNames.beside((*(field.name for one in history for _, field in _walk(one.fields, ())), *more))
+    return OwnNames.beside((*(field.name for schema in history for _, field in _walk(schema.fields, ())), *more))
 
 
 def _walk(fields: Iterable[Field], parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
@@ -59,7 +58,7 @@ def _walk(fields: Iterable[Field], parents: tuple[str, ...]) -> Iterator[tuple[t
 
 def _is_constant(field: Field, paths: Mapping[int, set[tuple[str, ...]]]) -> bool:
     """Whether the field and all in it were always called so, and by names that writers do not have to change."""
-    return all(len(paths[one.id]) == 1 and _PLAIN.fullmatch(one.name) for _, one in _walk((field,), ()))
+    return all(len(paths[inner.id]) == 1 and _PLAIN.fullmatch(inner.name) for _, inner in _walk((field,), ()))
 
 
 def _width(type_: pa.DataType) -> int:
@@ -78,39 +77,23 @@ def _is_whole(history: Sequence[TableSchema]) -> bool:
 
     Old writers kept the last schema alone, and some maintenance removes those that no snapshot has.
     """
-    numbers = sorted(one.schema_id for one in history)
+    numbers = sorted(schema.schema_id for schema in history)
     if numbers != list(range(len(numbers))):
         return False
-    first = min(history, key=lambda one: one.schema_id)
+    first = min(history, key=lambda schema: schema.schema_id)
     ids = sorted(field.id for _, field in _walk(first.fields, ()))
     return ids == list(range(1, len(ids) + 1))
 
 
-def _default(field: Field) -> pa.Scalar | None:
-    try:
-        return default_scalar(field.type, field.initial_default)
-    except ValueError as error:
-        raise UnreadableMetadataError(
-            f"the table's metadata is wrong about column {field.name!r}: {error}.",
-            path=field.name,
-            offset=None,
-            reason="a default of another type",
-        ) from error
-
-
-def read_field(field: Field, *, top: bool = True) -> ReadField:
+def read_field(field: Field) -> ReadField:
     """A field of the table as it is found in files that carry field ids."""
-    if field.initial_default is not None and not top:
-        # Spark's readers know no default inside a struct: the column is one that cannot be read.
-        described = f"{field.written_type or field.type} with an initial default, inside another column"
-        return ReadField(field.name, pa.null(), field.id, described=described)
     nested = (*field.children, *field.items)
     return ReadField(
         field.name,
         field.type,
         field.id,
         None,
-        tuple(read_field(one, top=False) for one in nested),
-        None if nested else _default(field),
+        tuple(read_field(child) for child in nested),
+        None if nested else default_scalar(field.type, field.initial_default),  # checked when it was parsed
         field.written_type or str(field.type),
     )

@@ -20,6 +20,7 @@ from pyarrow import types as pt
 
 from tamis.errors import BindError
 from tamis.predicate.type_names import a_type
+from tamis.predicate.units import DAY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["value_of"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY: Final = 24 * 3600 * 10**6
 
 
 def value_of(given: Any, column: Column | None) -> Any:  # noqa: ANN401 - PyIceberg's literal; any value of SQL
@@ -39,7 +39,7 @@ def value_of(given: Any, column: Column | None) -> Any:  # noqa: ANN401 - PyIceb
     except (OverflowError, ValueError) as error:
         raise BindError(
             f"cannot compare with {given!r} of PyIceberg: {error}. Write the condition as SQL text.",
-            column="" if column is None else column.name,
+            column=None if column is None else column.name,
             nearest=(),
         ) from error
 
@@ -50,28 +50,28 @@ def _brought(given: Any, column: Column) -> Any:  # noqa: ANN401 - as value_of
     if type_ is None:
         return given
     try:
-        found = given.to(type_)
+        literal = given.to(type_)
     except (ArithmeticError, TypeError, ValueError) as error:
         if type(given).__name__ == "StringLiteral":
             raise ValueError(f"PyIceberg does not read it as {a_type(column.type)}") from error
         return given
-    if type(found).__name__.endswith(("AboveMax", "BelowMin")):
+    if type(literal).__name__.endswith(("AboveMax", "BelowMin")):
         return given  # beyond every value of the column, which SQL knows as well
-    if _cut(given, found):
-        raise ValueError(f"PyIceberg cuts it to {found.value!r} for {column.name}, {a_type(column.type)}")
-    return found
+    if _cut(given, literal):
+        raise ValueError(f"PyIceberg cuts it to {literal.value!r} for {column.name}, {a_type(column.type)}")
+    return literal
 
 
-def _cut(given: Any, found: Any) -> bool:  # noqa: ANN401 - as value_of
+def _cut(given: Any, literal: Any) -> bool:  # noqa: ANN401 - as value_of
     """Whether the literal lost a part of it on the way to the column's type; a float's nearest is no loss."""
-    names = type(given).__name__, type(found).__name__
+    names = type(given).__name__, type(literal).__name__
     match names:
         case ("TimestampLiteral", "DateLiteral"):
-            return bool(given.value % _DAY)
+            return bool(given.value % DAY)
         case ("DecimalLiteral" | "StringLiteral", "LongLiteral"):
-            return bool(Decimal(given.value) != found.value)
+            return bool(Decimal(given.value) != literal.value)
         case ("FloatLiteral" | "DoubleLiteral", "DecimalLiteral"):
-            return bool(Decimal(repr(given.value)) != found.value)
+            return bool(Decimal(repr(given.value)) != literal.value)
     return False
 
 
@@ -116,7 +116,7 @@ def _python_value(literal: Any, column: Column | None) -> Any:  # noqa: ANN401 -
             zoned = column is not None and pt.is_timestamp(column.type) and column.type.tz is not None
             return moment if zoned else moment.replace(tzinfo=None)
         case "TimeLiteral":
-            if not 0 <= value < _DAY:
+            if not 0 <= value < DAY:
                 raise ValueError("it is no time of day")
             return (datetime.min + timedelta(microseconds=value)).time()  # noqa: DTZ901 - a time of day has no zone
         case "UUIDLiteral":

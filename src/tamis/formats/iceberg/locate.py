@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tamis.formats.errors import unreachable
-from tamis.formats.iceberg.reading import fetch_local, local_file
+from tamis.formats.storage.local import fetch_local
 
-__all__ = ["Candidate", "candidates", "hinted", "is_table_folder", "local_path", "version_hint"]
+__all__ = ["Candidate", "candidates", "hinted", "is_metadata_name", "version_hint"]
 
 _METADATA: Final = re.compile(r"(?!\.)(.+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.DOTALL)
 _HADOOP: Final = re.compile(r"v(\d{1,30})")
@@ -36,10 +36,10 @@ class Candidate:
     @classmethod
     def of(cls, path: Path) -> Candidate | None:
         """None if the file's name is not that of a metadata file."""
-        found = _METADATA.fullmatch(path.name)
-        if found is None:
+        match = _METADATA.fullmatch(path.name)
+        if match is None:
             return None
-        stem = found[1]
+        stem = match[1]
         if numbered := _HADOOP.fullmatch(stem):
             return cls(path, stem, "hadoop", int(numbered[1]))
         # A UUID may begin with eight digits: one alone is the name that Hadoop tables write under, and rename.
@@ -55,15 +55,9 @@ class Candidate:
         return self.path.name
 
 
-def local_path(target: str) -> Path | None:
-    """The local path that a path or file: URI names; None for a URI of another kind."""
-    is_file = target.startswith("file:") or "://" not in target
-    return Path(local_file(target)) if is_file else None
-
-
-def is_table_folder(folder: Path) -> bool:
-    """Whether a local folder is laid out as an Iceberg table."""
-    return bool(candidates(folder))
+def is_metadata_name(name: str) -> bool:
+    """Whether a file of that name is a metadata file."""
+    return _METADATA.fullmatch(name) is not None
 
 
 def candidates(folder: Path) -> tuple[Candidate, ...]:
@@ -72,15 +66,15 @@ def candidates(folder: Path) -> tuple[Candidate, ...]:
     try:
         with os.scandir(metadata) as entries:
             # Only the few metadata files are looked at, not the manifests beside them.
-            files = [Path(one.path) for one in entries if _METADATA.fullmatch(one.name) and one.is_file()]
+            files = [Path(entry.path) for entry in entries if _METADATA.fullmatch(entry.name) and entry.is_file()]
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
         raise unreachable(str(metadata), error) from error
-    found = [one for one in map(Candidate.of, sorted(files)) if one is not None]
+    named = [candidate for candidate in map(Candidate.of, sorted(files)) if candidate is not None]
     # A Hadoop table's commit writes <uuid>.metadata.json, then renames it to v<N>: until then nothing is committed.
-    is_hadoop = any(one.kind == "hadoop" for one in found)
-    return tuple(one for one in found if not (is_hadoop and one.kind == "temporary"))
+    is_hadoop = any(candidate.kind == "hadoop" for candidate in named)
+    return tuple(candidate for candidate in named if not (is_hadoop and candidate.kind == "temporary"))
 
 
 def version_hint(folder: Path) -> str | None:
@@ -97,12 +91,12 @@ def version_hint(folder: Path) -> str | None:
     return fetch_local(str(path))[:_LONGEST_HINT].decode("utf-8", "replace").strip() or None
 
 
-def hinted(found: Iterable[Candidate], hint: str) -> tuple[Candidate, ...]:
+def hinted(files: Iterable[Candidate], hint: str) -> tuple[Candidate, ...]:
     """The files that a hint names: by a version's number, or by their name without its ending, or with it."""
-    every = tuple(found)
+    every = tuple(files)
     for names in ({hint}, {f"v{hint}"}):
-        named = tuple(one for one in every if one.stem in names or one.name in names)
+        named = tuple(candidate for candidate in every if candidate.stem in names or candidate.name in names)
         if named:
             return named
     number = int(hint) if hint.isascii() and hint.isdigit() and len(hint) <= 30 else None  # noqa: PLR2004 - as the names
-    return tuple(one for one in every if number is not None and one.number == number)
+    return tuple(candidate for candidate in every if number is not None and candidate.number == number)

@@ -9,12 +9,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from tamis.formats.avro.container import parse_avro
+from tamis.formats.avro.layout import Path
+from tamis.formats.avro.reading import decode_columns
 from tamis.formats.errors import unreadable
-from tamis.formats.iceberg.avro import parse_avro
 from tamis.formats.iceberg.bounds import decode_values
 from tamis.formats.iceberg.metadata import Snapshot, SpecLayout
-from tamis.formats.iceberg.reading import Fetch, decode_columns
-from tamis.formats.iceberg.records import Path
+from tamis.formats.storage import Fetch
 
 __all__ = ["DATA", "DELETES", "FieldSummary", "Manifest", "parse_manifest_list", "read_manifest_list", "summaries"]
 
@@ -126,30 +127,30 @@ class FieldSummary:
 def read_manifest_list(snapshot: Snapshot, fetch: Fetch) -> list[Manifest]:
     """The snapshot's manifests in the list's order, also where an old table lists them in its metadata."""
     if snapshot.manifest_list is not None:
-        found = parse_manifest_list(snapshot.manifest_list, fetch(snapshot.manifest_list))
-        _check_sequence(snapshot, snapshot.manifest_list, found)
-        return found
+        manifests = parse_manifest_list(snapshot.manifest_list, fetch(snapshot.manifest_list))
+        _check_sequence(snapshot, snapshot.manifest_list, manifests)
+        return manifests
     return [_listed_in_metadata(path, fetch) for path in snapshot.manifests]
 
 
 def _listed_in_metadata(path: str, fetch: Fetch) -> Manifest:
     data = fetch(path)
     header = parse_avro(path, data).metadata
-    said = header.get("partition-spec-id", "0")
-    if not (said.isascii() and said.isdigit()):
-        raise unreadable(path, f"its partition-spec-id is {said!r}, no number", 0)
-    return Manifest(path, len(data), int(said), DATA)
+    spec_id = header.get("partition-spec-id", "0")
+    if not (spec_id.isascii() and spec_id.isdigit()):
+        raise unreadable(path, f"its partition-spec-id is {spec_id!r}, no number", 0)
+    return Manifest(path, len(data), int(spec_id), DATA)
 
 
 def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
     """The manifests that a manifest list has, of any format version."""
-    (found,) = decode_columns([parse_avro(path, data)], _ALL, NAMES)
+    (decoded,) = decode_columns([parse_avro(path, data)], _ALL, NAMES)
     for needed in (PATH, SPEC):
-        if needed not in found.columns:
+        if needed not in decoded.columns:
             raise unreadable(path, f"it lacks field {needed[0]}: it is not a manifest list", 0)
-    values: dict[Path, list[Any]] = {id_: column.to_pylist() for id_, column in found.columns.items()}
+    values: dict[Path, list[Any]] = {id_: column.to_pylist() for id_, column in decoded.columns.items()}
     _check(path, values)
-    absent = [None] * found.count
+    absent = [None] * decoded.count
 
     def column(id_: Path) -> list[Any]:
         return values.get(id_, absent)
@@ -184,15 +185,15 @@ def _check(path: str, values: Mapping[Path, Sequence[Any]]) -> None:
     """An error for an entry that names no manifest, or says what no manifest can be."""
 
     def refuse(id_: Path, wrong: Callable[[Any], bool], why: str) -> None:
-        place = next((place for place, value in enumerate(values.get(id_, ())) if wrong(value)), None)
-        if place is not None:
-            raise unreadable(path, f"entry {place}: {why.format(values[id_][place])}")
+        entry = next((entry for entry, value in enumerate(values.get(id_, ())) if wrong(value)), None)
+        if entry is not None:
+            raise unreadable(path, f"entry {entry}: {why.format(values[id_][entry])}")
 
     refuse(PATH, lambda value: not value or "\0" in value, "its manifest_path is {!r}")
     first: dict[str, int] = {}
-    for place, name in enumerate(values[PATH]):
-        if first.setdefault(name, place) != place:
-            raise unreadable(path, f"entry {place}: it names the same manifest as entry {first[name]}")
+    for entry, name in enumerate(values[PATH]):
+        if first.setdefault(name, entry) != entry:
+            raise unreadable(path, f"entry {entry}: it names the same manifest as entry {first[name]}")
     refuse(SPEC, lambda value: value is None, "it names no partition spec")
     refuse(
         CONTENT, lambda value: value not in (None, DATA, DELETES), "its content is {}, not 0 (data) or 1 (deletes)"
@@ -205,10 +206,10 @@ def _check_sequence(snapshot: Snapshot, path: str, manifests: Sequence[Manifest]
     """No manifest is newer than the snapshot. If one were taken for newer, deletes would pass its files by."""
     if not snapshot.sequence_number:
         return
-    for place, one in enumerate(manifests):
-        if one.sequence_number > snapshot.sequence_number:
+    for entry, manifest in enumerate(manifests):
+        if manifest.sequence_number > snapshot.sequence_number:
             reason = (
-                f"entry {place}: its sequence_number is {one.sequence_number}, but that of the snapshot is "
+                f"entry {entry}: its sequence_number is {manifest.sequence_number}, but that of the snapshot is "
                 f"{snapshot.sequence_number}"
             )
             raise unreadable(path, reason)
@@ -218,22 +219,25 @@ def _summaries(items: Iterable[dict[str, object]] | None) -> tuple[_Summary, ...
     if items is None:
         return None
     names = ("contains_null", "contains_nan", "lower_bound", "upper_bound")
-    return tuple(tuple(one.get(name) for name in names) for one in items)  # type: ignore[misc] # four of them
+    return tuple(tuple(item.get(name) for name in names) for item in items)  # type: ignore[misc] # four of them
 
 
 def summaries(
-    manifests: Sequence[Manifest], layout: SpecLayout, places: Sequence[int] | None = None
+    manifests: Sequence[Manifest], layout: SpecLayout, positions: Sequence[int] | None = None
 ) -> tuple[FieldSummary, ...]:
     """What manifests of one spec say of its fields, typed; unknown where a manifest has no summary.
 
-    places are those of the fields that are wanted, of all if not given: a spec may keep hundreds of dropped ones.
+    positions are those of the fields that are wanted, of all if not given: a spec may keep hundreds of dropped ones.
     """
     width = len(layout.types)
-    rows = [one.summaries if one.summaries and len(one.summaries) == width else None for one in manifests]
-    found = []
-    for place in range(width) if places is None else places:
-        type_ = layout.types[place]
-        items: list[_Summary | None] = [None if row is None else row[place] for row in rows]
+    rows = [
+        manifest.summaries if manifest.summaries and len(manifest.summaries) == width else None
+        for manifest in manifests
+    ]
+    fields = []
+    for position in range(width) if positions is None else positions:
+        type_ = layout.types[position]
+        items: list[_Summary | None] = [None if row is None else row[position] for row in rows]
         lower, upper = (_bounds(items, side, type_) for side in (2, 3))
         # A bound that is there and cannot be read is unknown; one that is not there says: no value.
         known = [
@@ -241,7 +245,7 @@ def summaries(
             and all(bound.is_valid == (raw is not None) for bound, raw in zip(pair, item[2:], strict=True))
             for item, pair in zip(items, zip(lower, upper, strict=True), strict=True)
         ]
-        found.append(
+        fields.append(
             FieldSummary(
                 pa.array(known, pa.bool_()),
                 pa.array([None if item is None else item[0] for item in items], pa.bool_()),
@@ -250,7 +254,7 @@ def summaries(
                 upper,
             )
         )
-    return tuple(found)
+    return tuple(fields)
 
 
 def _bounds(items: Sequence[_Summary | None], side: int, type_: pa.DataType | None) -> pa.Array:

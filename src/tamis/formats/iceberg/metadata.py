@@ -32,6 +32,12 @@ class SpecLayout:
     types: tuple[pa.DataType | None, ...]
     """What each field's values are; None where no schema knows the source, or the transform is unknown."""
 
+    @property
+    def spec_id(self) -> int:
+        """The spec's id: every spec of Iceberg has one."""
+        assert self.spec.spec_id is not None  # noqa: S101 - for the type checker
+        return self.spec.spec_id
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -97,19 +103,19 @@ class TableMetadata:
     @cached_property
     def schema(self) -> TableSchema:
         """The current schema."""
-        return next(one for one in self.schemas if one.schema_id == self.current_schema_id)
+        return next(schema for schema in self.schemas if schema.schema_id == self.current_schema_id)
 
     @property
     def name_mapping(self) -> str | None:
         """The JSON that gives field ids to data files without any; None if the table has none."""
         return self.properties.get(NAME_MAPPING)
 
-    def layout(self, spec_id: int) -> SpecLayout:
+    def layout(self, spec_id: int | None) -> SpecLayout:
         """The spec of that id; UnknownSpecError if the metadata does not know it."""
-        for one in self.specs:
-            if one.spec.spec_id == spec_id:
-                return one
-        known = tuple(one.spec.spec_id for one in self.specs)
+        for layout in self.specs:
+            if layout.spec.spec_id == spec_id:
+                return layout
+        known = tuple(layout.spec_id for layout in self.specs)
         raise UnknownSpecError(
             f"a manifest has partition spec {spec_id}, but {shown(self.path)} knows only {known}. "
             "The metadata is corrupt: do not change the table, restore it from an older metadata file.",
@@ -124,7 +130,7 @@ class TableMetadata:
 
         A branch is read with the current schema, as writers see it; an older state with the schema of its time.
         """
-        if sum(one is not None for one in (snapshot_id, ref, as_of_ms)) > 1:
+        if sum(choice is not None for choice in (snapshot_id, ref, as_of_ms)) > 1:
             raise ValueError("give one of snapshot_id, ref and as_of_ms")
         if snapshot_id is not None:
             return self._at(snapshot_id, f"snapshot {snapshot_id}")
@@ -137,16 +143,16 @@ class TableMetadata:
         return Selection(self._snapshot(self.current_snapshot_id, "the current snapshot"), self.schema)
 
     def _by_ref(self, name: str) -> Selection:
-        for one in self.refs:
-            if one.name == name:
-                found = self._at(one.snapshot_id, f"{one.kind} {name}")
-                return found if one.kind == "tag" else Selection(found.snapshot, self.schema)
+        for ref in self.refs:
+            if ref.name == name:
+                selection = self._at(ref.snapshot_id, f"{ref.kind} {name}")
+                return selection if ref.kind == "tag" else Selection(selection.snapshot, self.schema)
         if name == MAIN and self.current_snapshot_id is None:
             return Selection(None, self.schema)
-        raise self._no_such(f"branch or tag {name!r}", (one.name for one in self.refs), "branches and tags")
+        raise self._no_such(f"branch or tag {name!r}", (ref.name for ref in self.refs), "branches and tags")
 
     def _as_of(self, as_of_ms: int) -> Selection:
-        log = self.snapshot_log or tuple((one.timestamp_ms, one.id) for one in self._ancestors())
+        log = self.snapshot_log or tuple((snapshot.timestamp_ms, snapshot.id) for snapshot in self._ancestors())
         past = [snapshot_id for timestamp, snapshot_id in log if timestamp <= as_of_ms]
         wanted = f"snapshot as of {_iso(as_of_ms)}"
         if not past:
@@ -155,29 +161,29 @@ class TableMetadata:
 
     def _ancestors(self) -> list[Snapshot]:
         """The current snapshot and those it grew from, oldest first."""
-        by_id = {one.id: one for one in self.snapshots}
-        found: list[Snapshot] = []
-        at = self.current_snapshot_id
-        while at in by_id and len(found) < len(by_id):
-            found.append(by_id[at])
-            at = by_id[at].parent_id
-        return found[::-1]
+        by_id = {snapshot.id: snapshot for snapshot in self.snapshots}
+        ancestors: list[Snapshot] = []
+        snapshot_id = self.current_snapshot_id
+        while snapshot_id in by_id and len(ancestors) < len(by_id):
+            ancestors.append(by_id[snapshot_id])
+            snapshot_id = by_id[snapshot_id].parent_id
+        return ancestors[::-1]
 
     def _at(self, snapshot_id: int, wanted: str) -> Selection:
         snapshot = self._snapshot(snapshot_id, wanted)
         if snapshot.schema_id is None:
             return Selection(snapshot, self.schema)
-        for one in self.schemas:
-            if one.schema_id == snapshot.schema_id:
-                return Selection(snapshot, one)
+        for schema in self.schemas:
+            if schema.schema_id == snapshot.schema_id:
+                return Selection(snapshot, schema)
         place = f"snapshots[{self.snapshots.index(snapshot)}].schema-id"
         raise damaged(self.path, Misfit(f"it is {snapshot.schema_id}, which is none of the table's schemas", place))
 
     def _snapshot(self, snapshot_id: int, wanted: str) -> Snapshot:
-        for one in self.snapshots:
-            if one.id == snapshot_id:
-                return one
-        raise self._no_such(wanted, (str(one.id) for one in self.snapshots), "snapshots")
+        for snapshot in self.snapshots:
+            if snapshot.id == snapshot_id:
+                return snapshot
+        raise self._no_such(wanted, (str(snapshot.id) for snapshot in self.snapshots), "snapshots")
 
     def _no_such(self, wanted: str, known: Iterable[str], what: str) -> NoSuchSnapshotError:
         names = tuple(known)
@@ -190,7 +196,7 @@ class TableMetadata:
 def _iso(milliseconds: int) -> str:
     """A time in UTC as people write it; a count of milliseconds where the calendar has no such year."""
     try:
-        found = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return f"{milliseconds} ms"
-    return f"{found.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+    return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

@@ -16,7 +16,8 @@ from tamis.errors import AmbiguousTableError, NoSuchTableError, UnreadableMetada
 from tamis.formats.errors import shown
 from tamis.formats.iceberg.document import Document, Misfit, damaged, each, long, mapping, may, read_document, text
 from tamis.formats.iceberg.locate import HINT, Candidate, candidates, hinted, version_hint
-from tamis.formats.iceberg.reading import Fetch, fetch_local
+from tamis.formats.storage import Fetch
+from tamis.formats.storage.local import fetch_local
 
 __all__ = ["newest_metadata"]
 
@@ -66,14 +67,14 @@ def newest_metadata(folder: Path, fetch: Fetch = fetch_local) -> tuple[Path, dic
     """
     # The hint first: it is never ahead of the files that are listed after it.
     hint = version_hint(folder)
-    found = candidates(folder)
-    if not found:
+    files = candidates(folder)
+    if not files:
         raise NoSuchTableError(
             f"{shown(str(folder))} is not an Iceberg table: it has no metadata/*.metadata.json. Give a table's "
             "folder, its metadata file, or its name in a catalog.",
             table=shown(str(folder)),
         )
-    choice = _Choice(folder, found, hint, fetch)
+    choice = _Choice(folder, files, hint, fetch)
     chosen = choice.newest()
     return chosen.path, choice.document if choice.read == chosen else None
 
@@ -83,7 +84,7 @@ class _Choice:
     """Which of a folder's metadata files is the newest."""
 
     folder: Path
-    found: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     hint: str | None
     fetch: Fetch
     facts: dict[Candidate, _Facts] = field(default_factory=dict)
@@ -94,76 +95,82 @@ class _Choice:
 
     def newest(self) -> Candidate:
         """The one that names, hint and documents agree on."""
-        told = self._told()
-        if len(self.found) == 1:
-            return self.found[0]
-        numbered = {one.kind for one in self.found} in ({"hadoop"}, {"catalog"})
+        hinted_file = self._hinted()
+        if len(self.candidates) == 1:
+            return self.candidates[0]
+        numbered = {candidate.kind for candidate in self.candidates} in ({"hadoop"}, {"catalog"})
         if not numbered:
-            return self._latest(told)
-        greatest = max(one.number or 0 for one in self.found)
-        last = [one for one in self.found if one.number == greatest]
-        chosen = self._of_one_version(last, told)
-        if chosen == told and len(last) == 1:
+            return self._latest(hinted_file)
+        greatest = max(candidate.number or 0 for candidate in self.candidates)
+        last = [candidate for candidate in self.candidates if candidate.number == greatest]
+        chosen = self._of_one_version(last, hinted_file)
+        if chosen == hinted_file and len(last) == 1:
             return chosen  # the name and the hint agree
         made_of = self._made_of(chosen)
-        if told is not None and told.name not in made_of and not self._follows(chosen, told):
-            self._refuse(f"{HINT} says {self.hint!r}, and {chosen.name} was not made of that", chosen, told)
+        if hinted_file is not None and hinted_file.name not in made_of and not self._follows(chosen, hinted_file):
+            self._refuse(f"{HINT} says {self.hint!r}, and {chosen.name} was not made of that", chosen, hinted_file)
         self._check(chosen, made_of)
         return chosen
 
-    def _told(self) -> Candidate | None:
+    def _hinted(self) -> Candidate | None:
         """The file that the hint names."""
         if self.hint is None:
             return None
-        named = hinted(self.found, self.hint)
+        named = hinted(self.candidates, self.hint)
         if not named:
             self._refuse(f"{HINT} says {self.hint!r}, and there is no such file: the newest state may be lost")
         return self._of_one_version(list(named), None)
 
-    def _of_one_version(self, same: Sequence[Candidate], told: Candidate | None) -> Candidate:
+    def _of_one_version(self, same: Sequence[Candidate], hinted_file: Candidate | None) -> Candidate:
         """One of several files of a version: that of the hint, or, of v-files, any if all say the same."""
         # As Java looks for them: v1.metadata.json, v1.gz.metadata.json, v1.metadata.json.gz.
-        first = min(same, key=lambda one: (".gz" in one.name, one.name.endswith(".gz")))
+        first = min(same, key=lambda candidate: (".gz" in candidate.name, candidate.name.endswith(".gz")))
         if len(same) == 1:
             return first
-        if told is not None and told in same:
-            return told
-        if any(one.kind != "hadoop" or self._document(one) != self._document(first) for one in same):
+        if hinted_file is not None and hinted_file in same:
+            return hinted_file
+        if any(
+            candidate.kind != "hadoop" or self._document(candidate) != self._document(first) for candidate in same
+        ):
             # Two writers have raced, or a commit failed: the files do not say who won.
-            versions = {str(one.number) if one.number is not None else one.stem for one in same}
+            versions = {
+                str(candidate.number) if candidate.number is not None else candidate.stem for candidate in same
+            }
             self._refuse(f"there are several metadata files of version {', '.join(sorted(versions))}", *same)
         return first
 
-    def _latest(self, told: Candidate | None) -> Candidate:
+    def _latest(self, hinted_file: Candidate | None) -> Candidate:
         """By documents alone: the one that no other was made of, if it is later than all others that are so."""
-        facts = {one: self._facts(one) for one in self.found}
-        older = {name for one in self.found for name in facts[one].log if name != one.name}
-        ends = [one for one in self.found if one.name not in older]
+        facts = {candidate: self._facts(candidate) for candidate in self.candidates}
+        older = {name for candidate in self.candidates for name in facts[candidate].log if name != candidate.name}
+        ends = [candidate for candidate in self.candidates if candidate.name not in older]
         if not ends:
             self._refuse("each of its metadata files says that it was made of another")
-        latest = max(ends, key=lambda one: (facts[one].updated_ms, one == told))
+        latest = max(ends, key=lambda candidate: (facts[candidate].updated_ms, candidate == hinted_file))
         made_of = self._made_of(latest)
-        if told is not None and told != latest and told.name not in made_of:
-            self._refuse(f"{HINT} says {self.hint!r}, and {latest.name} was not made of that", latest, told)
-        for one in ends:
-            if latest not in (one, told) and not facts[latest].is_later(facts[one]):
+        if hinted_file is not None and hinted_file != latest and hinted_file.name not in made_of:
+            self._refuse(f"{HINT} says {self.hint!r}, and {latest.name} was not made of that", latest, hinted_file)
+        for candidate in ends:
+            if latest not in (candidate, hinted_file) and not facts[latest].is_later(facts[candidate]):
                 self._refuse(
-                    f"names and documents do not say which of {one.name} and {latest.name} is later", latest, one
+                    f"names and documents do not say which of {candidate.name} and {latest.name} is later",
+                    latest,
+                    candidate,
                 )
         self._check(latest, made_of)
         return latest
 
-    def _follows(self, chosen: Candidate, told: Candidate) -> bool:
+    def _follows(self, chosen: Candidate, hinted_file: Candidate) -> bool:
         """Whether a Hadoop table's greatest version follows from a stale hint, as its readers look for it."""
         if chosen.kind != "hadoop":
             return False
-        numbers = {one.number for one in self.found}
-        every = all(number in numbers for number in range(told.number or 0, (chosen.number or 0)))
-        return every or self._facts(chosen).is_later(self._facts(told))
+        numbers = {candidate.number for candidate in self.candidates}
+        every = all(number in numbers for number in range(hinted_file.number or 0, (chosen.number or 0)))
+        return every or self._facts(chosen).is_later(self._facts(hinted_file))
 
     def _made_of(self, chosen: Candidate) -> frozenset[str]:
         """The names of all files that its log has, and those of the files in it, as far as they are needed."""
-        by_name = {one.name: one for one in self.found}
+        by_name = {candidate.name: candidate for candidate in self.candidates}
         names = {chosen.name}
         log = self._facts(chosen).log
         while log and not names >= by_name.keys():
@@ -176,37 +183,39 @@ class _Choice:
     def _check(self, chosen: Candidate, made_of: frozenset[str]) -> None:
         """Refuse if a file that it was not made of is later than the chosen one."""
         facts = self._facts(chosen)
-        for one in self.found:
-            other = None if one.name in made_of else self._read(one)
-            if other is not None and other.contradicts(facts, chosen.name):
-                self._refuse(f"{one.name} was updated after {chosen.name}, which was not made of it", chosen, one)
+        for candidate in self.candidates:
+            rival = None if candidate.name in made_of else self._read(candidate)
+            if rival is not None and rival.contradicts(facts, chosen.name):
+                self._refuse(
+                    f"{candidate.name} was updated after {chosen.name}, which was not made of it", chosen, candidate
+                )
 
-    def _document(self, one: Candidate) -> dict[str, Any]:
-        location = str(one.path)
-        found = read_document(self.fetch(location), location)
+    def _document(self, candidate: Candidate) -> dict[str, Any]:
+        location = str(candidate.path)
+        document = read_document(self.fetch(location), location)
         if self.read is None:
-            self.read, self.document = one, found
-        return found
+            self.read, self.document = candidate, document
+        return document
 
-    def _facts(self, one: Candidate) -> _Facts:
-        if one not in self.facts:
+    def _facts(self, candidate: Candidate) -> _Facts:
+        if candidate not in self.facts:
             if len(self.facts) >= MOST_READ:
                 self._refuse(f"more than {MOST_READ} of its metadata files are in no log, too many to compare")
             try:
-                self.facts[one] = _Facts.of(self._document(one))
+                self.facts[candidate] = _Facts.of(self._document(candidate))
             except Misfit as misfit:
-                raise damaged(str(one.path), misfit) from misfit
-        return self.facts[one]
+                raise damaged(str(candidate.path), misfit) from misfit
+        return self.facts[candidate]
 
-    def _read(self, one: Candidate) -> _Facts | None:
+    def _read(self, candidate: Candidate) -> _Facts | None:
         """None for one that cannot be read: what a writer left that died. It has the smaller number."""
         try:
-            return self._facts(one)
+            return self._facts(candidate)
         except UnreadableMetadataError:
             return None
 
     def _refuse(self, reason: str, *about: Candidate) -> NoReturn:
-        names = tuple(dict.fromkeys(one.name for one in (*about, *self._newest_first())))
+        names = tuple(dict.fromkeys(candidate.name for candidate in (*about, *self._newest_first())))
         listed = ", ".join(names[:_MOST_SHOWN]) + (
             f" and {len(names) - _MOST_SHOWN} more" * (len(names) > _MOST_SHOWN)
         )
@@ -220,4 +229,4 @@ class _Choice:
         )
 
     def _newest_first(self) -> Iterable[Candidate]:
-        return sorted(self.found, key=lambda one: (-(one.number or 0), one.name))
+        return sorted(self.candidates, key=lambda candidate: (-(candidate.number or 0), candidate.name))

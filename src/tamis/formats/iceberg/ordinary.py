@@ -15,11 +15,12 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.schema import Column
 from tamis.sieve.domain import ColumnStats, stats_domain
 from tamis.sieve.files import FileBatch
-from tamis.sieve.order import Mask
-from tamis.sieve.outcome import Outcome, Sieve
+from tamis.sieve.outcome import Outcome
+from tamis.sieve.sieve import Sieve
 
 __all__ = ["Ordinary", "ordinary_columns"]
 
@@ -34,24 +35,25 @@ ordinary if it is so in all files."""
 class Ordinary:
     """The kind of each kept file, and the columns that are ordinary in files of each kind."""
 
-    kinds: npt.NDArray[np.int64]
+    kinds: Int64s
     columns: tuple[frozenset[tuple[str, ...]], ...]
 
 
 def ordinary_columns(sieve: Sieve, outcomes: Sequence[Outcome]) -> Ordinary:
     """By the statistics that the plan has: of floats, and of dates in ORC files."""
-    named = [*sieve.predicate.columns, *(column for one in sieve.runtime_filters for column in one.columns)]
-    chosen = {column.id: column for column in named if pt.is_floating(column.type) or pt.is_date32(column.type)}
+    chosen = {
+        column.id: column for column in sieve.columns if pt.is_floating(column.type) or pt.is_date32(column.type)
+    }
     count = sum(int(outcome.kept.sum()) for outcome in outcomes)
     if not chosen or not count:
         return Ordinary(np.zeros(count, np.int64), (frozenset(),))
     columns = list(chosen.values())
-    flags = np.stack([np.concatenate([_ordinary(column, one) for one in outcomes]) for column in columns])
+    flags = np.stack([np.concatenate([_ordinary(column, outcome) for outcome in outcomes]) for column in columns])
     rows, kinds = np.unique(flags, axis=1, return_inverse=True)
     if rows.shape[1] > MOST_KINDS:
-        rows, kinds = np.array([[bool(one.all())] for one in flags]), np.zeros(count, np.int64)
-    found = [frozenset(c.path for c, yes in zip(columns, kind, strict=True) if yes) for kind in rows.T.tolist()]
-    return Ordinary(kinds.reshape(-1), tuple(found))
+        rows, kinds = np.array([[bool(flag.all())] for flag in flags]), np.zeros(count, np.int64)
+    ordinary = [frozenset(c.path for c, yes in zip(columns, kind, strict=True) if yes) for kind in rows.T.tolist()]
+    return Ordinary(kinds.reshape(-1), tuple(ordinary))
 
 
 def _ordinary(column: Column, outcome: Outcome) -> Mask:
@@ -86,4 +88,4 @@ def _numbers(bounds: pa.Array | None, count: int) -> npt.NDArray[np.float64]:
 
 def _is_orc(batch: FileBatch) -> Mask:
     formats = batch.extra["file_format"].to_numpy(zero_copy_only=False)
-    return np.fromiter((str(one).lower() == "orc" for one in formats), np.bool_, len(formats))
+    return np.fromiter((str(name).lower() == "orc" for name in formats), np.bool_, len(formats))

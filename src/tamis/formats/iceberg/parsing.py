@@ -34,7 +34,7 @@ from tamis.formats.iceberg.types import TableSchema, parse_schema
 from tamis.sieve.partitions import PartitionField, PartitionSpec
 from tamis.sieve.transforms import Transform, parse_transform
 
-__all__ = ["parse_document", "parse_metadata"]
+__all__ = ["FIRST_PARTITION_ID", "parse_document", "parse_metadata"]
 
 NEWEST_VERSION: Final = 3
 FIRST_PARTITION_ID: Final = 1000
@@ -68,7 +68,7 @@ def _table(document: Document, version: int, path: str) -> TableMetadata:
     schemas, current_schema = _schemas(document, version)
     specs, default_spec = _specs(document, version, _types(schemas, current_schema))
     snapshots = may(document, "snapshots", each(_snapshot)) or ()
-    _distinct((one.id for one in snapshots), "snapshots[{}].snapshot-id")
+    _distinct((snapshot.id for snapshot in snapshots), "snapshots[{}].snapshot-id")
     current = may(document, "current-snapshot-id", long)
     current = None if current == NO_SNAPSHOT else current
     return TableMetadata(
@@ -82,7 +82,7 @@ def _table(document: Document, version: int, path: str) -> TableMetadata:
         default_spec_id=default_spec,
         snapshots=snapshots,
         current_snapshot_id=current,
-        refs=_refs(document, current, frozenset(one.id for one in snapshots)),
+        refs=_refs(document, current, frozenset(snapshot.id for snapshot in snapshots)),
         snapshot_log=may(document, "snapshot-log", each(_logged)) or (),
         properties=may(document, "properties", _properties) or {},
         last_updated_ms=may(document, "last-updated-ms", long),
@@ -97,9 +97,9 @@ def _schemas(document: Document, version: int) -> tuple[tuple[TableSchema, ...],
         only = need(document, "schema", parse_schema)
         return (only,), only.schema_id
     schemas = need(document, "schemas", each(partial(parse_schema, numbered=True)))
-    _distinct((one.schema_id for one in schemas), "schemas[{}].schema-id")
+    _distinct((schema.schema_id for schema in schemas), "schemas[{}].schema-id")
     current = need(document, "current-schema-id", integer)
-    _known(current, (one.schema_id for one in schemas), "current-schema-id", "schemas")
+    _known(current, (schema.schema_id for schema in schemas), "current-schema-id", "schemas")
     return schemas, current
 
 
@@ -107,8 +107,8 @@ def _types(schemas: Sequence[TableSchema], current: int) -> dict[int, pa.DataTyp
     """The type of every column that there is or was."""
     types: dict[int, pa.DataType] = {}
     # The newest schema that knows a column says its type: promotions only widen. The current one has the last word.
-    for one in sorted(schemas, key=lambda one: (one.schema_id == current, one.schema_id)):
-        types |= one.types
+    for schema in sorted(schemas, key=lambda schema: (schema.schema_id == current, schema.schema_id)):
+        types |= schema.types
     return types
 
 
@@ -119,13 +119,13 @@ def _specs(document: Document, version: int, types: dict[int, pa.DataType]) -> t
         return (_layout(0, need(document, "partition-spec", fields), types),), 0
 
     def spec(value: object) -> SpecLayout:
-        found = mapping(value)
-        return _layout(need(found, "spec-id", integer), need(found, "fields", fields), types)
+        document = mapping(value)
+        return _layout(need(document, "spec-id", integer), need(document, "fields", fields), types)
 
     specs = need(document, "partition-specs", each(spec))
-    _distinct((one.spec.spec_id for one in specs), "partition-specs[{}].spec-id")
+    _distinct((layout.spec_id for layout in specs), "partition-specs[{}].spec-id")
     default = need(document, "default-spec-id", integer)
-    _known(default, (one.spec.spec_id for one in specs), "default-spec-id", "partition-specs")
+    _known(default, (layout.spec_id for layout in specs), "default-spec-id", "partition-specs")
     return specs, default
 
 
@@ -134,30 +134,30 @@ _SpecField = tuple[str, Transform, tuple[int, ...], int | None]
 
 def _spec_fields(value: object, *, version: int) -> tuple[tuple[str, Transform, tuple[int, ...], int], ...]:
     """Name, transform, sources and id of each field of a spec."""
-    found = each(_spec_field)(value)
-    ids = [one[3] for one in found]
+    fields = each(_spec_field)(value)
+    ids = [field[3] for field in fields]
     if version == 1 and not any(id_ is not None for id_ in ids):
         ids = list(range(FIRST_PARTITION_ID, FIRST_PARTITION_ID + len(ids)))
-    for place, id_ in enumerate(ids):
+    for position, id_ in enumerate(ids):
         if id_ is None:
-            raise Misfit("it is missing", f"[{place}].field-id")
-    known = [id_ for id_ in ids if id_ is not None]
-    _distinct(known, "[{}].field-id")
-    return tuple((*one[:3], id_) for one, id_ in zip(found, known, strict=True))
+            raise Misfit("it is missing", f"[{position}].field-id")
+    field_ids = [id_ for id_ in ids if id_ is not None]
+    _distinct(field_ids, "[{}].field-id")
+    return tuple((*field[:3], id_) for field, id_ in zip(fields, field_ids, strict=True))
 
 
 def _spec_field(value: object) -> _SpecField:
-    found = mapping(value)
-    sources = may(found, "source-ids", each(integer)) or (need(found, "source-id", integer),)
-    transform = parse_transform(need(found, "transform", text))
-    return need(found, "name", text), transform, sources, may(found, "field-id", integer)
+    document = mapping(value)
+    sources = may(document, "source-ids", each(integer)) or (need(document, "source-id", integer),)
+    transform = parse_transform(need(document, "transform", text))
+    return need(document, "name", text), transform, sources, may(document, "field-id", integer)
 
 
 def _layout(
-    spec_id: int, found: Iterable[tuple[str, Transform, tuple[int, ...], int]], types: dict[int, pa.DataType]
+    spec_id: int, parsed: Iterable[tuple[str, Transform, tuple[int, ...], int]], types: dict[int, pa.DataType]
 ) -> SpecLayout:
     fields, field_ids, results = [], [], []
-    for name, transform, sources, field_id in found:
+    for name, transform, sources, field_id in parsed:
         source = sources[0] if len(sources) == 1 and sources[0] in types else None
         fields.append(PartitionField(name, source, transform))
         field_ids.append(field_id)
@@ -166,33 +166,33 @@ def _layout(
 
 
 def _snapshot(value: object) -> Snapshot:
-    found = mapping(value)
-    id_ = need(found, "snapshot-id", long)
+    document = mapping(value)
+    id_ = need(document, "snapshot-id", long)
     if id_ == NO_SNAPSHOT:
         raise Misfit(f"it is {NO_SNAPSHOT}, which means no snapshot", "snapshot-id")
-    sequence = may(found, "sequence-number", long) or 0
-    listed = may(found, "manifest-list", location)
-    manifests = may(found, "manifests", each(location))
+    sequence = may(document, "sequence-number", long) or 0
+    listed = may(document, "manifest-list", location)
+    manifests = may(document, "manifests", each(location))
     # Snapshots of version 1 may name their manifests, also where the table is of a later version by now.
     if listed is None and (manifests is None or sequence > 0):
         raise Misfit("it is missing, and nothing else says which files the snapshot has", "manifest-list")
     return Snapshot(
         id=id_,
-        timestamp_ms=need(found, "timestamp-ms", long),
-        parent_id=may(found, "parent-snapshot-id", long),
+        timestamp_ms=need(document, "timestamp-ms", long),
+        parent_id=may(document, "parent-snapshot-id", long),
         sequence_number=sequence,
         manifest_list=listed,
         manifests=manifests or (),
-        schema_id=may(found, "schema-id", integer),
-        first_row_id=may(found, "first-row-id", long),
-        summary=may(found, "summary", _summary),
+        schema_id=may(document, "schema-id", integer),
+        first_row_id=may(document, "first-row-id", long),
+        summary=may(document, "summary", _summary),
     )
 
 
 def _summary(value: object) -> Document:
-    found = mapping(value)
-    may(found, "operation", text)  # the one that is read
-    return found
+    summary = mapping(value)
+    may(summary, "operation", text)  # the one that is read
+    return summary
 
 
 def _refs(document: Document, current: int | None, snapshots: frozenset[int]) -> tuple[Ref, ...]:
@@ -213,36 +213,36 @@ def _refs(document: Document, current: int | None, snapshots: frozenset[int]) ->
 
 
 def _named_refs(snapshots: frozenset[int], value: object) -> dict[str, Ref]:
-    return {name: within(name, partial(_ref, name, snapshots), one) for name, one in mapping(value).items()}
+    return {name: within(name, partial(_ref, name, snapshots), ref) for name, ref in mapping(value).items()}
 
 
 def _ref(name: str, snapshots: frozenset[int], value: object) -> Ref:
-    found = mapping(value)
-    kinds: dict[str, Literal["branch", "tag"]] = {"branch": "branch", "tag": "tag"}
-    kind = need(found, "type", text)
-    if kind.lower() not in kinds:
+    document = mapping(value)
+    ref_types: dict[str, Literal["branch", "tag"]] = {"branch": "branch", "tag": "tag"}
+    ref_type = need(document, "type", text)
+    if ref_type.lower() not in ref_types:
         raise Misfit("it is neither branch nor tag", "type")
-    snapshot_id = need(found, "snapshot-id", long)
+    snapshot_id = need(document, "snapshot-id", long)
     _known(snapshot_id, snapshots, "snapshot-id", "snapshots")
-    return Ref(text(name), snapshot_id, kinds[kind.lower()])
+    return Ref(text(name), snapshot_id, ref_types[ref_type.lower()])
 
 
 def _logged(value: object) -> tuple[int, int]:
-    found = mapping(value)
-    return need(found, "timestamp-ms", long), need(found, "snapshot-id", long)
+    entry = mapping(value)
+    return need(entry, "timestamp-ms", long), need(entry, "snapshot-id", long)
 
 
 def _properties(value: object) -> dict[str, str]:
     """A property of null is one that is not set."""
-    return {text(key): within(key, text, one) for key, one in mapping(value).items() if one is not None}
+    return {text(key): within(key, text, setting) for key, setting in mapping(value).items() if setting is not None}
 
 
 def _distinct(ids: Iterable[int], place: str) -> None:
     """Misfit if an id stands twice: which of the two is meant?"""
     seen: set[int] = set()
-    for at, id_ in enumerate(ids):
+    for position, id_ in enumerate(ids):
         if id_ in seen:
-            raise Misfit(f"{id_} stands there twice", place.format(at))
+            raise Misfit(f"{id_} stands there twice", place.format(position))
         seen.add(id_)
 
 

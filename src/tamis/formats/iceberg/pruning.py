@@ -12,15 +12,15 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.formats.iceberg.manifest_list import FieldSummary, Manifest, summaries
 from tamis.formats.iceberg.metadata import SpecLayout, TableMetadata
+from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.schema import Column, ColumnId
 from tamis.sieve.domain import Domain, Facts
-from tamis.sieve.order import Mask, mask_of
-from tamis.sieve.outcome import Sieve
+from tamis.sieve.order import mask_of
+from tamis.sieve.sieve import Sieve
 from tamis.sieve.transforms import preimage
 from tamis.sieve.trial import try_all
 
@@ -28,8 +28,8 @@ __all__ = ["KEPT", "PREDICATE", "may_match", "who_prunes"]
 
 KEPT: Final = -2
 PREDICATE: Final = -1
-"""What the predicate prunes; a runtime filter is named by its place."""
-Deciders = npt.NDArray[np.int64]
+"""What the predicate prunes; a runtime filter is named by its position."""
+Deciders = Int64s
 
 
 def may_match(sieve: Sieve, metadata: TableMetadata, manifests: Sequence[Manifest]) -> list[bool]:
@@ -41,45 +41,46 @@ def who_prunes(sieve: Sieve, metadata: TableMetadata, manifests: Sequence[Manife
     """For each manifest what prunes it: the predicate, else the first runtime filter that does, else nothing."""
     kept = [KEPT] * len(manifests)
     by_spec: dict[int, list[int]] = {}
-    for place, one in enumerate(manifests):
-        by_spec.setdefault(one.spec_id, []).append(place)
-    for spec_id, places in by_spec.items():
+    for index, manifest in enumerate(manifests):
+        by_spec.setdefault(manifest.spec_id, []).append(index)
+    for spec_id, indices in by_spec.items():
         layout = metadata.layout(spec_id)
-        found = _judge(sieve, layout, [manifests[place] for place in places])
-        for place, decider in zip(places, found.tolist(), strict=True):
-            kept[place] = decider
+        deciders = _judge(sieve, layout, [manifests[index] for index in indices])
+        for index, decider in zip(indices, deciders.tolist(), strict=True):
+            kept[index] = decider
     return kept
 
 
 def _judge(sieve: Sieve, layout: SpecLayout, manifests: Sequence[Manifest]) -> Deciders:
-    wanted = [*sieve.predicate.columns, *(c for runtime in sieve.runtime_filters for c in runtime.columns)]
-    facts = _facts(layout, manifests, {column.id: column for column in wanted})
+    facts = _facts(layout, manifests, {column.id: column for column in sieve.columns})
     deciders = np.where(try_all(sieve.predicate.conjuncts, facts).possible, KEPT, PREDICATE)
-    for place, runtime in enumerate(sieve.runtime_filters):
-        deciders = np.where((deciders == KEPT) & ~runtime.possible(facts), place, deciders)
+    for position, runtime in enumerate(sieve.runtime_filters):
+        deciders = np.where((deciders == KEPT) & ~runtime.possible(facts), position, deciders)
     return deciders
 
 
 def _facts(layout: SpecLayout, manifests: Sequence[Manifest], columns: dict[ColumnId, Column]) -> Facts:
     facts = Facts(len(manifests), {})
     fields = layout.spec.fields
-    places = [
-        place for place, field in enumerate(fields) if field.source in columns and field.transform.name != "void"
+    positions = [
+        position
+        for position, field in enumerate(fields)
+        if field.source in columns and field.transform.name != "void"
     ]
-    for place, summary in zip(places, summaries(manifests, layout, places), strict=True):
-        field = fields[place]
-        column = columns[field.source]  # type: ignore[index] # as places says
-        found = preimage(field.transform, column.type, summary.lower, summary.upper)
-        if not found.null_is_null:
+    for position, summary in zip(positions, summaries(manifests, layout, positions), strict=True):
+        field = fields[position]
+        column = columns[field.source]  # type: ignore[index] # as positions says
+        source_values = preimage(field.transform, column.type, summary.lower, summary.upper)
+        if not source_values.null_is_null:
             continue
         distrusted = ~mask_of(summary.known) | _contradicts(column, summary)
-        for problem in found.problems:
+        for problem in source_values.problems:
             distrusted |= problem.mask
         domain = _domain(column, summary, distrusted)
-        ranges = (found.range.keep(~distrusted),) if found.range is not None else ()
-        buckets = (found.buckets.keep(~distrusted),) if found.buckets is not None else ()
-        known = Domain(domain.may_null, domain.may_nan, domain.may_value, ranges, buckets)
-        facts = facts.and_also(Facts(len(manifests), {column.id: known}))
+        ranges = (source_values.range.keep(~distrusted),) if source_values.range is not None else ()
+        buckets = (source_values.buckets.keep(~distrusted),) if source_values.buckets is not None else ()
+        trusted = Domain(domain.may_null, domain.may_nan, domain.may_value, ranges, buckets)
+        facts = facts.and_also(Facts(len(manifests), {column.id: trusted}))
     return facts
 
 

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy import typing as npt
 
 from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.fields import own_names, read_field, read_fields
-from tamis.formats.iceberg.manifest_list import DELETES, read_manifest_list
-from tamis.formats.iceberg.manifests import live_manifests
+from tamis.formats.iceberg.kept_deletes import KeptDeletes
 from tamis.formats.iceberg.ordinary import Ordinary, ordinary_columns
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
 from tamis.formats.iceberg.unified import shown_values, unified_partitions
 from tamis.formats.iceberg.written import Written, file_format, has_column, size_of, written_fields
 from tamis.formats.scan import FileFormat, FileGroup, ReadField, Scan
-from tamis.formats.sizes import unknown_sizes
-from tamis.sieve.order import Mask
+from tamis.formats.storage.sizes import unknown_sizes
+from tamis.predicate.arrays import Int64s, Mask
 from tamis.sieve.outcome import Outcome
 from tamis.sieve.plan import ScanPlan
 
@@ -47,8 +45,8 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     files = _files(table, outcomes)
     if not outcomes:
         return Scan(fields, files, ())
-    deletes = _deletes(table, outcomes)
-    hidden = () if deletes is None else tuple(read_field(one) for one in deletes.hidden)
+    deletes = _deletes(table, plan, outcomes)
+    hidden = () if deletes is None else tuple(read_field(field) for field in deletes.hidden)
     wanted = (*fields, *hidden)
     constants, partitioned = _constants(table, outcomes, wanted)
     hidden_fields = () if deletes is None else deletes.hidden
@@ -60,7 +58,14 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
         sized = pa.concat_tables([sized, deletes.files])
     sizes = partial(unknown_sizes, sized, partial(size_of, table.fetch), _is_local)
     scan = Scan(
-        fields, files, tuple(groups), hidden, constants, own=own_names(table.metadata.schemas), unknown_sizes=sizes
+        fields,
+        files,
+        tuple(groups),
+        hidden,
+        constants,
+        own=own_names(table.metadata.schemas),
+        second_way=True,
+        unknown_sizes=sizes,
     )
     if deletes is None:
         return scan
@@ -85,11 +90,12 @@ def _files(table: IcebergTable, outcomes: Sequence[Outcome]) -> pa.Table:
     partition = unified_partitions(table.metadata, outcomes)
     if not outcomes:
         names = {"path": pa.string(), "size": pa.int64(), "spec_id": pa.int32(), "file_format": pa.string()}
-        empty = pa.schema([*names.items(), ("sequence_number", pa.int64()), ("partition", partition.type)])
+        more = [("sequence_number", pa.int64()), ("partition", partition.type), ("first_row_id", pa.int64())]
+        empty = pa.schema([*names.items(), *more])
         return empty.empty_table()
     counts = [int(outcome.kept.sum()) for outcome in outcomes]
     spec_ids = np.repeat([outcome.batch.spec_id or 0 for outcome in outcomes], counts).astype(np.int32)
-    return pa.table(
+    files = pa.table(
         {
             "path": _taken(outcomes, "path"),
             "size": _taken(outcomes, "size"),
@@ -99,15 +105,27 @@ def _files(table: IcebergTable, outcomes: Sequence[Outcome]) -> pa.Table:
             "partition": partition,
         }
     )
+    return files.append_column("first_row_id", _first_row_ids(outcomes))
 
 
-def _deletes(table: IcebergTable, outcomes: Sequence[Outcome]) -> ScanDeletes | None:
-    counted = [outcome.batch.deletes for outcome in outcomes]
-    if all(counts is not None and not pc.sum(counts).as_py() for counts in counted):
-        return None
-    assert table.selection.snapshot is not None  # noqa: S101 - for the type checker: there are files
-    manifests = live_manifests(read_manifest_list(table.selection.snapshot, table.fetch), DELETES)
-    return deletes_of(table, table.delete_index(manifests), outcomes)
+def _first_row_ids(outcomes: Sequence[Outcome]) -> pa.ChunkedArray:
+    """The id of each file's first row; NULL before version 3, and of files that nobody has touched since."""
+    name = "first_row_id"
+    return pa.chunked_array(
+        [
+            outcome.batch.extra[name].filter(pa.array(outcome.kept))
+            if name in outcome.batch.extra
+            else pa.nulls(int(outcome.kept.sum()), pa.int64())
+            for outcome in outcomes
+        ],
+        pa.int64(),
+    )
+
+
+def _deletes(table: IcebergTable, plan: ScanPlan, outcomes: Sequence[Outcome]) -> ScanDeletes | None:
+    """The deletes of the kept files: those that the plan has found, which are not read again."""
+    kept = plan.deletes if isinstance(plan.deletes, KeptDeletes) else table.list(plan.sieve).deletes
+    return deletes_of(table, kept.index, outcomes) if isinstance(kept, KeptDeletes) else None
 
 
 def _constants(
@@ -124,7 +142,7 @@ def _constants(
     first = 0
     for outcome in outcomes:
         count = int(outcome.kept.sum())
-        for _place, source in _identities(table, outcome, by_id):
+        for _position, source in _identities(table, outcome, by_id):
             name = by_id[source].name
             partitioned.setdefault(name, np.zeros(total, np.bool_))[first : first + count] = True
         first += count
@@ -139,14 +157,14 @@ def _constants(
 def _identities(
     table: IcebergTable, outcome: Outcome, by_id: Mapping[int | None, ReadField]
 ) -> list[tuple[int, int]]:
-    """The identity fields of a batch's spec whose source is wanted: their places, and the sources."""
+    """The identity fields of a batch's spec whose source is wanted: their positions, and the sources."""
     batch = outcome.batch
     if batch.spec_id is None or batch.partition is None:
         return []
     spec = table.metadata.layout(batch.spec_id).spec
     return [
-        (place, field.source)
-        for place, field in enumerate(spec.fields)
+        (position, field.source)
+        for position, field in enumerate(spec.fields)
         if field.transform.name == "identity" and isinstance(field.source, int) and field.source in by_id
     ]
 
@@ -155,17 +173,17 @@ def _values(table: IcebergTable, outcome: Outcome, field: ReadField) -> pa.Array
     """A file's partition value for a column, NULL where its spec has none."""
     batch, kept = outcome.batch, pa.array(outcome.kept)
     type_ = pa.string() if field.type == pa.uuid() else field.type
-    for place, source in _identities(table, outcome, {field.id: field}):
+    for position, source in _identities(table, outcome, {field.id: field}):
         if source == field.id and batch.partition is not None:
-            _check_decoded(table, outcome, place, field)
-            return shown_values(batch.partition.field(place).filter(kept)).cast(type_)
+            _check_decoded(table, outcome, position, field)
+            return shown_values(batch.partition.field(position).filter(kept)).cast(type_)
     return pa.nulls(int(outcome.kept.sum()), type_)
 
 
-def _check_decoded(table: IcebergTable, outcome: Outcome, place: int, field: ReadField) -> None:
+def _check_decoded(table: IcebergTable, outcome: Outcome, position: int, field: ReadField) -> None:
     """A partition value that could not be decoded keeps its file, which must have the column: NULL would be wrong."""
     for fault in outcome.batch.undecoded:
-        for row in np.flatnonzero(fault.rows & outcome.kept).tolist() if fault.field == place else ():
+        for row in np.flatnonzero(fault.rows & outcome.kept).tolist() if fault.field == position else ():
             path = outcome.batch.path[row].as_py()
             name = outcome.batch.extra["file_format"][row].as_py().lower()
             if not has_column(table.metadata, table.fetch, path, file_format(name, path), field.id):
@@ -173,8 +191,8 @@ def _check_decoded(table: IcebergTable, outcome: Outcome, place: int, field: Rea
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """What files must share to be read as one."""
+class _GroupKey:
+    """What files must share to be read as one group."""
 
     file_format: FileFormat
     written: int
@@ -200,62 +218,65 @@ def _groups(
     holds = np.concatenate([outcome.holds[outcome.kept] for outcome in outcomes])
     positions = np.zeros(count, np.bool_) if deletes is None else deletes.has_positions
     equality = np.zeros(count, np.bool_) if deletes is None else deletes.has_equality
-    members: dict[_Kind, list[int]] = {}
+    members: dict[_GroupKey, list[int]] = {}
     formats = [file_format(name, path) for name, path in _distinct_formats(files)]
     codes = files["file_format"].combine_chunks().dictionary_encode().indices.to_numpy()
     names = list(partitioned)
     flags = np.stack([holds, positions, equality, *(partitioned[name] for name in names)])
-    columns = (_repeats(files["path"]), ordinary.kinds, codes, written.kinds, *flags)
-    rows, inverse = np.unique(np.stack([np.asarray(one, np.int64) for one in columns]), axis=1, return_inverse=True)
+    columns = (_repeats(files["path"]), ordinary.kinds, codes, written.codes, *flags)
+    rows, inverse = np.unique(
+        np.stack([np.asarray(column, np.int64) for column in columns]), axis=1, return_inverse=True
+    )
     order = _first_seen(inverse)
-    for kind in order:
-        repeat, common, code, way, hold, position, equal, *valued = rows[:, kind].tolist()
+    for group in order:
+        repeat, common, code, projection, hold, position, equal, *valued = rows[:, group].tolist()
         constants = tuple(name for name, has_value in zip(names, valued, strict=True) if has_value)
-        key = _Kind(formats[code], way, constants, bool(hold), bool(position), bool(equal), common, repeat)
-        members[key] = np.flatnonzero(inverse == kind).tolist()
+        key = _GroupKey(formats[code], projection, constants, bool(hold), bool(position), bool(equal), common, repeat)
+        members[key] = np.flatnonzero(inverse == group).tolist()
     return [
         FileGroup(
-            kind.file_format,
+            key.file_format,
             np.array(numbers, np.int64),
-            written.ways[kind.written].fields or wanted,
-            kind.constants,
-            kind.holds,
-            kind.positions,
-            kind.equality,
-            written.ways[kind.written].options,
-            ordinary.columns[kind.ordinary],
+            written.projections[key.written].fields or wanted,
+            key.constants,
+            key.holds,
+            key.positions,
+            key.equality,
+            written.projections[key.written].options,
+            ordinary.columns[key.ordinary],
+            unread_by_spark=written.projections[key.written].unread_by_spark,
         )
-        for kind, numbers in members.items()
+        for key, numbers in members.items()
     ]
 
 
-def _repeats(paths: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def _repeats(paths: pa.ChunkedArray) -> Int64s:
     """For each path how many of the same file come before it: nearly always none.
 
     One file may be spelled in several ways. Files of two stores under one path are taken for one: that costs nothing
     but a relation of its own.
     """
-    places = [_place(path) for path in paths.to_pylist()]
-    found = np.zeros(len(places), np.int64)
-    if len(set(places)) < len(places):
+    bare = [_bare_path(path) for path in paths.to_pylist()]
+    repeats = np.zeros(len(bare), np.int64)
+    if len(set(bare)) < len(bare):
         seen: dict[str, int] = {}
-        for number, place in enumerate(places):
-            found[number] = seen.get(place, 0)
-            seen[place] = found[number] + 1
-    return found
+        for number, path in enumerate(bare):
+            repeats[number] = seen.get(path, 0)
+            seen[path] = repeats[number] + 1
+    return repeats
 
 
-def _place(path: str) -> str:
+def _bare_path(path: str) -> str:
     """The path without scheme and authority, as Spark makes it: without empty parts, `.` and `..`."""
     store = _STORE.match(path)
     bare = path[store.end() :] if store else path
     return re.sub("^//+", "/", normpath(bare)) if "//" in bare or "/." in bare or bare.endswith("/") else bare
 
 
-def _first_seen(inverse: npt.NDArray[np.int64]) -> list[int]:
-    """The kinds in the order of their first file, so that the same plan is read in the same order."""
-    kinds, first = np.unique(inverse, return_index=True)
-    return [int(kinds[place]) for place in np.argsort(first, kind="stable")]
+def _first_seen(inverse: Int64s) -> list[int]:
+    """The groups in the order of their first file, so that the same plan is read in the same order."""
+    groups, first = np.unique(inverse, return_index=True)
+    return [int(groups[index]) for index in np.argsort(first, kind="stable")]
 
 
 def _distinct_formats(files: pa.Table) -> list[tuple[str, str]]:

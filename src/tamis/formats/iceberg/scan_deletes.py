@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy import typing as npt
 
 from tamis.errors import UnreadableMetadataError
 from tamis.formats.errors import shown
@@ -19,7 +18,8 @@ from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.iceberg.vectors import decode_vector
 from tamis.formats.iceberg.written import file_format, written_fields
 from tamis.formats.scan import DeleteGroup, EqualityDeletes, PositionDeletes, Vectors
-from tamis.sieve.order import Mask
+from tamis.predicate.arrays import Int64s, Mask
+from tamis.predicate.keys import INT64_MAX
 from tamis.sieve.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ __all__ = ["ScanDeletes", "deletes_of"]
 
 HIDDEN: Final = "deleted_by_{}"
 """The name of a column that the table has no more and its deletes still name, by the field's id."""
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,10 @@ class ScanDeletes:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """A data file and a delete file that applies to it, by their places, and the delete files themselves."""
+    """A data file and a delete file that applies to it, by their numbers, and the delete files themselves."""
 
-    data: Numbers
-    delete: Numbers
+    data: Int64s
+    delete: Int64s
     files: pa.Table
 
     def where(self, chosen: Mask) -> _Pairs:
@@ -70,11 +68,11 @@ def deletes_of(table: IcebergTable, index: DeleteIndex, outcomes: Sequence[Outco
     rows = [np.flatnonzero(outcome.kept) for outcome in outcomes]
     count = sum(map(len, rows))
     pairs = _pairs(index, index.files, outcomes, rows)
-    equality, hidden = _equality(table, index, index.files, _reached(index, outcomes, rows))
+    equality, by_value_files, hidden = _equality(table, index, index.files, _reached(index, outcomes, rows))
     if not len(pairs.data) and not equality:
         return None
     is_vector = pairs.of("content_offset").is_valid().to_numpy(zero_copy_only=False)
-    by_value = [part.data["number"].to_numpy() for part in equality]
+    by_value = [deletes.data["number"].to_numpy() for deletes in equality]
     return ScanDeletes(
         _mask(count, pairs.data),
         _mask(count, np.concatenate([np.empty(0, np.int64), *by_value])),
@@ -82,41 +80,43 @@ def deletes_of(table: IcebergTable, index: DeleteIndex, outcomes: Sequence[Outco
         _vectors(table, pairs.where(is_vector)),
         equality,
         hidden,
-        pairs.files.take(pa.array(np.unique(pairs.delete))).select(["path", "size"]),
+        index.files.take(pa.array(np.union1d(pairs.delete, by_value_files))).select(["path", "size"]),
     )
 
 
-def _pairs(index: DeleteIndex, files: pa.Table, outcomes: Iterable[Outcome], rows: Sequence[Numbers]) -> _Pairs:
+def _pairs(index: DeleteIndex, files: pa.Table, outcomes: Iterable[Outcome], rows: Sequence[Int64s]) -> _Pairs:
     """Each kept file with the deletes that name positions in it."""
     data, delete = [], []
     first = 0
     for outcome, chosen in zip(outcomes, rows, strict=True):
-        places = index.positions(outcome.batch, chosen)
-        data.append(first + np.repeat(np.arange(len(chosen)), places.value_lengths().to_numpy()))
-        delete.append(places.flatten().to_numpy().astype(np.int64))
+        deletes = index.positions(outcome.batch, chosen)
+        data.append(first + np.repeat(np.arange(len(chosen)), deletes.value_lengths().to_numpy()))
+        delete.append(deletes.flatten().to_numpy().astype(np.int64))
         first += len(chosen)
     return _Pairs(np.concatenate(data), np.concatenate(delete), files)
 
 
-def _reached(index: DeleteIndex, outcomes: Iterable[Outcome], rows: Sequence[Numbers]) -> Scoped:
+def _reached(index: DeleteIndex, outcomes: Iterable[Outcome], rows: Sequence[Int64s]) -> Scoped:
     """The scopes and sequence numbers of all kept files."""
-    found = [index.reached(outcome.batch, chosen) for outcome, chosen in zip(outcomes, rows, strict=True)]
-    return Scoped(np.concatenate([one.scopes for one in found]), np.concatenate([one.sequences for one in found]))
+    batches = [index.reached(outcome.batch, chosen) for outcome, chosen in zip(outcomes, rows, strict=True)]
+    return Scoped(
+        np.concatenate([batch.scopes for batch in batches]), np.concatenate([batch.sequences for batch in batches])
+    )
 
 
-def _mask(count: int, numbers: Numbers) -> Mask:
-    found = np.zeros(count, np.bool_)
-    found[numbers] = True
-    return found
+def _mask(count: int, numbers: Int64s) -> Mask:
+    mask = np.zeros(count, np.bool_)
+    mask[numbers] = True
+    return mask
 
 
 def _positions(pairs: _Pairs) -> PositionDeletes | None:
     if not len(pairs.data):
         return None
-    used, places = np.unique(pairs.delete, return_inverse=True)
+    used, indices = np.unique(pairs.delete, return_inverse=True)
     files = pairs.files.take(pa.array(used))
     listed = pa.table({"path": files["path"], "file_format": pc.utf8_lower(files["file_format"])})
-    return PositionDeletes(listed, pairs.data, places, int(pc.sum(files["rows"]).as_py() or 0))
+    return PositionDeletes(listed, pairs.data, indices, int(pc.sum(files["rows"]).as_py() or 0))
 
 
 def _vectors(table: IcebergTable, pairs: _Pairs) -> Vectors | None:
@@ -135,68 +135,72 @@ def _vectors(table: IcebergTable, pairs: _Pairs) -> Vectors | None:
 
 def _equality(
     table: IcebergTable, index: DeleteIndex, files: pa.Table, data: Scoped
-) -> tuple[tuple[EqualityDeletes, ...], tuple[Field, ...]]:
-    """A part for each set of columns, and for what reaches one partition and what reaches the whole table.
+) -> tuple[tuple[EqualityDeletes, ...], Int64s, tuple[Field, ...]]:
+    """Those of each set of columns, what reaches one partition apart from what reaches the whole table.
+
+    With them the numbers of their files, and the columns that only they know.
 
     Data and deletes meet by scope and sequence number alone: no pair of them is listed.
     """
     deletes = index.equality
-    places = np.flatnonzero(deletes.scopes >= 0)
-    ids = files["equality_ids"].take(pa.array(places)).to_pylist()
-    everywhere = (deletes.scopes[places] == EVERYWHERE).tolist()
+    rows = np.flatnonzero(deletes.scopes >= 0)
+    ids = files["equality_ids"].take(pa.array(rows)).to_pylist()
+    everywhere = (deletes.scopes[rows] == EVERYWHERE).tolist()
     members: dict[tuple[tuple[int, ...], bool], list[int]] = {}
-    for place, one, reach in zip(places.tolist(), ids, everywhere, strict=True):
-        members.setdefault((tuple(sorted(one or ())), reach), []).append(place)
-    parts: list[EqualityDeletes] = []
+    for row, field_ids, reach in zip(rows.tolist(), ids, everywhere, strict=True):
+        members.setdefault((tuple(sorted(field_ids or ())), reach), []).append(row)
+    by_columns: list[EqualityDeletes] = []
     hidden: dict[str, Field] = {}
-    for (columns, reach), mine in members.items():
+    numbers = [np.empty(0, np.int64)]
+    for (columns, reach), group in members.items():
         scopes = np.full(len(data.scopes), EVERYWHERE) if reach else data.scopes
-        met = _met(Scoped(scopes, data.sequences), deletes, np.array(mine, np.int64))
+        met = _met(Scoped(scopes, data.sequences), deletes, np.array(group, np.int64))
         if met is None:
             continue
+        numbers.append(met[1])
         used = files.take(pa.array(met[1]))
         if not columns:
             raise _unusable(used["path"][0].as_py(), "deletes by value, and names no column")
-        found = [_located(table, field_id, used) for field_id in columns]
-        hidden |= {one.hidden.name: one.hidden for one in found if one.hidden is not None}
+        located = [_located(table, field_id, used) for field_id in columns]
+        hidden |= {column.hidden.name: column.hidden for column in located if column.hidden is not None}
         concerned = pa.table(
             {"number": met[0], "sequence": data.sequences[met[0]], "scope": scopes[met[0]].astype(np.int64)}
         )
-        parts.append(_part(table, found, concerned, used, deletes.scopes[met[1]]))
-    return tuple(parts), tuple(hidden.values())
+        by_columns.append(_equality_deletes(table, located, concerned, used, deletes.scopes[met[1]]))
+    return tuple(by_columns), np.concatenate(numbers), tuple(hidden.values())
 
 
-def _met(data: Scoped, deletes: Scoped, places: Numbers) -> tuple[Numbers, Numbers] | None:
+def _met(data: Scoped, deletes: Scoped, rows: Int64s) -> tuple[Int64s, Int64s] | None:
     """The data files that any of these deletes reaches, and the deletes that reach any; None if there are none.
 
     A file is reached if the youngest delete of its scope is younger, a delete reaches if the oldest file is older.
     """
-    scopes, sequences = deletes.scopes[places], deletes.sequences[places]
+    scopes, sequences = deletes.scopes[rows], deletes.sequences[rows]
     numbers = int(max(data.scopes.max(initial=-1), scopes.max(initial=-1))) + 1
-    youngest, oldest = np.full(numbers + 1, -1, np.int64), np.full(numbers + 1, np.iinfo(np.int64).max, np.int64)
+    youngest, oldest = np.full(numbers + 1, -1, np.int64), np.full(numbers + 1, INT64_MAX, np.int64)
     np.maximum.at(youngest, scopes, sequences)
     youngest[-1] = -1  # where data stands that is in no scope
     np.minimum.at(oldest, data.scopes, data.sequences)
     reached = np.flatnonzero(youngest[data.scopes] > data.sequences)
-    used = places[oldest[scopes] < sequences]
+    used = rows[oldest[scopes] < sequences]
     return (reached, used) if len(reached) else None
 
 
-def _part(
-    table: IcebergTable, found: Sequence[_Located], data: pa.Table, files: pa.Table, scopes: Numbers
+def _equality_deletes(
+    table: IcebergTable, located: Sequence[_Located], data: pa.Table, files: pa.Table, scopes: Int64s
 ) -> EqualityDeletes:
-    merged = _merged(found)
+    merged = _merged(located)
     listed = pa.table(
         {
             "path": files["path"],
             "file_format": pc.utf8_lower(files["file_format"]),
-            "sequence": files["sequence_number"].fill_null(np.iinfo(np.int64).max),
+            "sequence": files["sequence_number"].fill_null(INT64_MAX),
             "scope": scopes,
         }
     )
     return EqualityDeletes(
-        tuple(one.path for one in found),
-        tuple(_names(merged, one.ids) for one in found),
+        tuple(column.path for column in located),
+        tuple(_names(merged, column.ids) for column in located),
         tuple(_delete_groups(table, listed, merged)),
         data,
         int(pc.sum(files["rows"]).as_py() or 0),
@@ -204,21 +208,27 @@ def _part(
 
 
 def _delete_groups(table: IcebergTable, files: pa.Table, fields: Sequence[Field]) -> Iterator[DeleteGroup]:
-    """The delete files by the way in which their columns are found: by id, or by the names that they have."""
+    """The delete files by their projections: by id, or by the names that they have."""
     written = written_fields(table.metadata, table.fetch, files, fields)
     formats = files["file_format"].to_pylist()
-    by_id = tuple(read_field(one) for one in fields)
+    by_id = tuple(read_field(field) for field in fields)
     members: dict[tuple[str, int], list[int]] = {}
-    for place, key in enumerate(zip(formats, written.kinds.tolist(), strict=True)):
-        members.setdefault(key, []).append(place)
-    for (name, kind), places in members.items():
-        way = written.ways[kind]
-        found = way.fields or by_id
-        chosen = files.take(pa.array(places))
-        absent = next((one for one in found if one.id is None and one.written_as is None), None)
+    for row, key in enumerate(zip(formats, written.codes.tolist(), strict=True)):
+        members.setdefault(key, []).append(row)
+    for (name, code), rows in members.items():
+        projection = written.projections[code]
+        columns = projection.fields or by_id
+        chosen = files.take(pa.array(rows))
+        absent = next((field for field in columns if field.id is None and field.written_as is None), None)
         if absent is not None:
             raise _unusable(chosen["path"][0].as_py(), f"deletes by {absent.name!r}, a column that it does not have")
-        yield DeleteGroup(file_format(name, chosen["path"][0].as_py()), found, chosen, way.options)
+        yield DeleteGroup(
+            file_format(name, chosen["path"][0].as_py()),
+            columns,
+            chosen,
+            projection.options,
+            projection.unread_by_spark,
+        )
 
 
 def _unusable(path: str, why: str) -> UnreadableMetadataError:
@@ -226,6 +236,7 @@ def _unusable(path: str, why: str) -> UnreadableMetadataError:
         f"{shown(path)} {why}. The metadata is corrupt: restore an older snapshot.",
         path=shown(path),
         offset=None,
+        place=None,
         reason="unusable equality deletes",
     )
 
@@ -242,13 +253,13 @@ class _Located:
 
 
 def _located(table: IcebergTable, field_id: int, files: pa.Table) -> _Located:
-    schemas = [table.selection.schema, *sorted(table.metadata.schemas, key=lambda one: -one.schema_id)]
+    schemas = [table.selection.schema, *sorted(table.metadata.schemas, key=lambda version: -version.schema_id)]
     for schema in schemas:
-        fields = _way(schema, field_id)
+        fields = _path_to(schema, field_id)
         if fields is None:
             continue
         written = _only(fields)
-        path, ids = tuple(one.name for one in fields), tuple(one.id for one in fields)
+        path, ids = tuple(field.name for field in fields), tuple(field.id for field in fields)
         if schema is table.selection.schema:
             return _Located(path, ids, written)
         hidden = replace(written, name=own_names(table.metadata.schemas)(HIDDEN.format(field_id)))
@@ -256,23 +267,23 @@ def _located(table: IcebergTable, field_id: int, files: pa.Table) -> _Located:
     raise _unusable(files["path"][0].as_py(), f"deletes by field {field_id}, which no schema of the table has")
 
 
-def _way(schema: TableSchema, field_id: int) -> list[Field] | None:
+def _path_to(schema: TableSchema, field_id: int) -> list[Field] | None:
     """The fields from a column down to the field of that id."""
 
     def search(fields: Iterable[Field]) -> list[Field] | None:
-        for one in fields:
-            if one.id == field_id:
-                return [one]
-            below = search(one.children)
+        for field in fields:
+            if field.id == field_id:
+                return [field]
+            below = search(field.children)
             if below is not None:
-                return [one, *below]
+                return [field, *below]
         return None
 
     return search(schema.fields)
 
 
 def _only(fields: Sequence[Field]) -> Field:
-    """The outermost field, with nothing in it but the way to the innermost."""
+    """The outermost field, with nothing in it but the path to the innermost."""
     inner = fields[-1]
     for outer in reversed(fields[:-1]):
         inner = replace(outer, children=(inner,), type=pa.struct([pa.field(inner.name, inner.type)]))
@@ -280,27 +291,27 @@ def _only(fields: Sequence[Field]) -> Field:
 
 
 def _names(fields: Sequence[Field], ids: Sequence[int]) -> tuple[str, ...]:
-    """The way down to a field, by name."""
+    """The path down to a field, by name."""
     names = []
     for id_ in ids:
-        one = next(field for field in fields if field.id == id_)
-        names.append(one.name)
-        fields = one.children
+        inner = next(field for field in fields if field.id == id_)
+        names.append(inner.name)
+        fields = inner.children
     return tuple(names)
 
 
-def _merged(found: Sequence[_Located]) -> tuple[Field, ...]:
+def _merged(located: Sequence[_Located]) -> tuple[Field, ...]:
     merged: dict[int, Field] = {}
-    for one in found:
-        way = one.written
-        merged[way.id] = _joined(merged[way.id], way) if way.id in merged else way
+    for column in located:
+        written = column.written
+        merged[written.id] = _joined(merged[written.id], written) if written.id in merged else written
     return tuple(merged.values())
 
 
 def _joined(a: Field, b: Field) -> Field:
-    """Two ways into one struct, as one struct."""
-    children: dict[int, Field] = {one.id: one for one in a.children}
-    for one in b.children:
-        children[one.id] = _joined(children[one.id], one) if one.id in children else one
-    type_ = pa.struct([pa.field(one.name, one.type) for one in children.values()])
+    """Two paths into one struct, as one struct."""
+    children: dict[int, Field] = {child.id: child for child in a.children}
+    for child in b.children:
+        children[child.id] = _joined(children[child.id], child) if child.id in children else child
+    type_ = pa.struct([pa.field(child.name, child.type) for child in children.values()])
     return replace(a, children=tuple(children.values()), type=type_)

@@ -6,8 +6,9 @@ Read from the file's footer or header, a few kilobytes. Only files that cannot b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -15,14 +16,19 @@ from pyarrow import orc
 from pyarrow import parquet as pq
 from pyarrow import types as pt
 
+from tamis.formats.avro.container import parse_header
 from tamis.formats.errors import unreadable
-from tamis.formats.iceberg.avro import parse_header
+from tamis.formats.iceberg.types import Field
+from tamis.formats.rows.orc_footer import OrcFooter, read_footer
 from tamis.formats.scan import FileFormat
+from tamis.predicate.type_names import is_list
 
-__all__ = ["Shape", "avro_reader_schema", "named", "read_shape"]
+__all__ = ["Shape", "avro_reader_schema", "named", "named_alike", "read_shape"]
 
 HEADER_BYTES: Final = 1 << 20
 """As much of an Avro file as its header may take."""
+GREGORIAN: Final = -141_427
+"""1582-10-15, the first day of the Gregorian calendar, in days since 1970."""
 _ID_KEYS: Final = (b"PARQUET:field_id", b"iceberg.id")
 
 
@@ -38,6 +44,8 @@ class Shape:
     """The writer's schema as JSON, of an Avro file."""
     zoned: bool = False
     """Whether it is a time with a zone."""
+    old: bool = False
+    """Whether it has dates, in an ORC file, whose statistics do not rule out one before 1582-10-15."""
     writer: str = ""
     """The program that wrote the file, of an ORC file."""
 
@@ -50,7 +58,7 @@ class Shape:
     @property
     def has_ids(self) -> bool:
         """Whether any field carries an id."""
-        return any(one.id is not None for one in self.walk())
+        return any(shape.id is not None for shape in self.walk())
 
 
 def read_shape(stream: BinaryIO, location: str, file_format: FileFormat) -> Shape:
@@ -60,23 +68,31 @@ def read_shape(stream: BinaryIO, location: str, file_format: FileFormat) -> Shap
             _, schema, _ = parse_header(location, stream.read(HEADER_BYTES))
             return replace(_avro("", schema), schema=json.dumps(schema, sort_keys=True))
         file = None if file_format == "parquet" else orc.ORCFile(stream)
-        found = pq.read_schema(stream) if file is None else file.schema
+        schema = pq.read_schema(stream) if file is None else file.schema
     except (pa.ArrowException, OSError) as error:
         raise unreadable(location, str(error).partition("\n")[0]) from error
-    fields = tuple(_arrow(found.field(place)) for place in range(len(found)))
-    return Shape("", None, fields, writer="" if file is None else str(file.writer))
+    fields = tuple(_arrow(schema.field(index)) for index in range(len(schema)))
+    shape = Shape("", None, fields, writer="" if file is None else str(file.writer))
+    return shape if file is None else _dated(shape, count(), read_footer(stream))
+
+
+def _dated(shape: Shape, numbers: Iterator[int], footer: OrcFooter | None) -> Shape:
+    """The shape, its fields numbered as ORC numbers them, and its dates marked that may be old."""
+    number = next(numbers)
+    inside = tuple(_dated(child, numbers, footer) for child in shape.children)
+    return replace(shape, children=inside, old=footer is None or footer.may_be_before(number, GREGORIAN))
 
 
 def _arrow(field: pa.Field, name: str | None = None) -> Shape:
-    kind = field.type
+    type_ = field.type
     children: tuple[Shape, ...] = ()
-    if pt.is_struct(kind):
-        children = tuple(_arrow(kind.field(place)) for place in range(kind.num_fields))
-    elif pt.is_map(kind):
-        children = (_arrow(kind.key_field, "key"), _arrow(kind.item_field, "value"))
-    elif pt.is_list(kind) or pt.is_large_list(kind):
-        children = (_arrow(kind.value_field, "element"),)
-    zoned = pt.is_timestamp(kind) and kind.tz is not None
+    if pt.is_struct(type_):
+        children = tuple(_arrow(type_.field(index)) for index in range(type_.num_fields))
+    elif pt.is_map(type_):
+        children = (_arrow(type_.key_field, "key"), _arrow(type_.item_field, "value"))
+    elif is_list(type_):
+        children = (_arrow(type_.value_field, "element"),)
+    zoned = pt.is_timestamp(type_) and type_.tz is not None
     return Shape(name or field.name, _arrow_id(field), children, zoned=zoned)
 
 
@@ -89,7 +105,12 @@ def _avro(name: str, schema: Any, id_: int | None = None) -> Shape:  # noqa: ANN
     schema = _not_null(schema)
     match schema:
         case {"type": "record", "fields": fields}:
-            children = tuple(_avro(one["name"], one["type"], one.get("field-id")) for one in fields)
+            children = tuple(_avro(field["name"], field["type"], field.get("field-id")) for field in fields)
+        case {"type": "array", "logicalType": "map", "items": {"fields": [key, value]}}:
+            # As Avro has maps whose keys are no texts.
+            children = tuple(
+                _avro(role, one["type"], one.get("field-id")) for role, one in (("key", key), ("value", value))
+            )
         case {"type": "array", "items": items}:
             children = (_avro("element", items, schema.get("element-id")),)
         case {"type": "map", "values": values}:
@@ -105,23 +126,23 @@ def _avro(name: str, schema: Any, id_: int | None = None) -> Shape:  # noqa: ANN
 def _not_null(schema: Any) -> Any:  # noqa: ANN401 - JSON
     """What a union with null is apart from null."""
     if isinstance(schema, list):
-        others = [one for one in schema if one != "null"]
-        return others[0] if len(others) == 1 else schema
+        branches = [branch for branch in schema if branch != "null"]
+        return branches[0] if len(branches) == 1 else schema
     return schema
 
 
 def avro_reader_schema(shape: Shape) -> str:
     """The writer's schema as Spark's reader understands it: a time without a zone is called so, not flagged so."""
 
-    def adjusted(part: Any) -> Any:  # noqa: ANN401 - JSON
-        if isinstance(part, list):
-            return [adjusted(one) for one in part]
-        if not isinstance(part, dict):
-            return part
-        found = {key: adjusted(value) for key, value in part.items()}
-        if found.get("logicalType") == "timestamp-micros" and found.get("adjust-to-utc") is False:
-            found["logicalType"] = "local-timestamp-micros"
-        return found
+    def adjusted(node: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(node, list):
+            return [adjusted(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        copy = {key: adjusted(value) for key, value in node.items()}
+        if copy.get("logicalType") == "timestamp-micros" and copy.get("adjust-to-utc") is False:
+            copy["logicalType"] = "local-timestamp-micros"
+        return copy
 
     return json.dumps(adjusted(json.loads(shape.schema)))
 
@@ -137,3 +158,16 @@ def _mapped(fields: tuple[Shape, ...], mapping: list[Mapping[str, Any]]) -> Iter
         entry = by_name.get(field.name, {})
         children = tuple(_mapped(field.children, entry.get("fields") or []))
         yield replace(field, id=entry.get("field-id"), children=children)
+
+
+def named_alike(shape: Shape, fields: Sequence[Field]) -> Shape:
+    """The shape of a file without ids, with those of the table's fields that have its names."""
+    by_name = {field.name: field for field in fields}
+    children = []
+    for inner in shape.children:
+        field = by_name.get(inner.name)
+        if field is None:
+            children.append(inner)
+        else:
+            children.append(replace(named_alike(inner, (*field.children, *field.items)), id=field.id))
+    return replace(shape, children=tuple(children))

@@ -2,6 +2,13 @@
 
 What a file is stands on one shelf and each column's statistics on another, so that predicates over other columns
 share what they have in common. Law: a manifest's parts put together again are the batch that they were made of.
+
+    manifests (files)       m0 (2)    m1 (1)    m2 (3)    m3 (2)
+    shelf of files          pack a: m0 m0 m1    -         pack b: m3 m3
+    shelf of column 5       pack c: m0 m0 m1    -         pack d: m3 m3
+
+Looking up m0 to m3 gives two runs, m0 with m1 (rows 0 to 2 of a and of c) and m3 (rows 0 and 1 of b and of d). m2 is
+missing: it is decoded, and kept in packs of its own or with other small ones that were missing.
 """
 
 from __future__ import annotations
@@ -19,16 +26,17 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.formats.iceberg.cache import ManifestCache, code_stamp
+from tamis.formats.avro import decoder
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.metadata import SpecLayout, TableMetadata
-from tamis.formats.iceberg.packs import Place, Shelf
-from tamis.formats.iceberg.reading import local_file
+from tamis.formats.storage.cache import MetadataCache, code_stamp
+from tamis.formats.storage.local import local_file
+from tamis.formats.storage.packs import Extent, Shelf
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
 from tamis.sieve.partitions import Undecoded
 
-__all__ = ["Found", "Keeper", "Run", "Stored", "joined", "split"]
+__all__ = ["Keeper", "Lookup", "Run", "Stored", "joined", "split"]
 
 PACK_BYTES: Final = 256 << 10
 """Small manifests share a pack until it has this size: whoever wants one of them reads all of it."""
@@ -39,9 +47,8 @@ _EXTRA: Final = "extra."
 _UNDECODED: Final = b"undecoded"
 _FILES: Final = None
 """The shelf of what files are; others go by the id of their column."""
-_stamp = lru_cache(maxsize=1)(code_stamp)
 
-_said = attrgetter(
+_facts = attrgetter(
     *("content", "sequence_number", "min_sequence_number", "snapshot_id", "added_files", "existing_files"),
     *("deleted_files", "added_rows", "existing_rows", "first_row_id"),
 )
@@ -59,27 +66,27 @@ class Stored:
     @property
     def shape(self) -> tuple[object, ...]:
         """Equal for those that can be put together: the same columns of the same types."""
-        schemas = [(id_, one.schema) for id_, one in sorted(self.stats.items())]
+        schemas = [(id_, batch.schema) for id_, batch in sorted(self.stats.items())]
         return self.files.schema, self.files.schema.metadata, schemas
 
     def slice(self, start: int, count: int) -> Stored:
         """Some of the files."""
         return Stored(
-            self.files.slice(start, count), {id_: one.slice(start, count) for id_, one in self.stats.items()}
+            self.files.slice(start, count), {id_: batch.slice(start, count) for id_, batch in self.stats.items()}
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Files of manifests that follow each other, with the places of those and how many files each has."""
+    """Files of manifests that follow each other, with the indices of those and how many files each has."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     counts: tuple[int, ...]
     stored: Stored
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Lookup:
     """What the cache has of some manifests, and what it lacks."""
 
     runs: tuple[Run, ...]
@@ -93,13 +100,13 @@ class Keeper:
     """A cache, as one plan over manifests of one table uses it. Threads share it."""
 
     def __init__(
-        self, cache: ManifestCache, metadata: TableMetadata, wanted: Types, manifests: Sequence[Manifest]
+        self, cache: MetadataCache, metadata: TableMetadata, wanted: Types, manifests: Sequence[Manifest]
     ) -> None:
         self._cache = cache
         table = repr((_stamp(), metadata.uuid, metadata.format_version))
         keys = {_FILES: f"{table} files"} | {id_: f"{table} column {id_} {type_}" for id_, type_ in wanted.items()}
         shelves = {id_: cache.shelf(key, len(manifests)) for id_, key in keys.items()}
-        self._shelves: dict[int | None, Shelf] = {id_: one for id_, one in shelves.items() if one is not None}
+        self._shelves: dict[int | None, Shelf] = {id_: shelf for id_, shelf in shelves.items() if shelf is not None}
         self._usable = len(self._shelves) == len(keys)
         self._layouts = {
             layout.spec.spec_id: hashlib.blake2b(_layout_text(layout), digest_size=32) for layout in metadata.specs
@@ -107,108 +114,108 @@ class Keeper:
         # At once, before threads share the work: each file that is asked for its time has them take turns.
         self._digests = self._all_digests(manifests) if self._usable else [None] * len(manifests)
 
-    def find(self, places: Sequence[int]) -> Found:
+    def find(self, indices: Sequence[int]) -> Lookup:
         """The files of these manifests with statistics of every wanted column, of each manifest all or nothing."""
-        digests = {place: self._digests[place] for place in places}
+        digests = {index: self._digests[index] for index in indices}
         if not self._usable or any(shelf.empty for shelf in self._shelves.values()):
-            return Found((), tuple(places), digests, {})
-        located = [self._located(digests[place]) for place in places]
+            return Lookup((), tuple(indices), digests, {})
+        located = [self._located(digests[index]) for index in indices]
         loaded: dict[tuple[int | None, str], pa.RecordBatch | None] = {}
         runs: list[Run] = []
         missing: list[int] = []
         for start, end in _neighbours(located):
-            spots = located[start]
-            stored = None if spots is None else self._stored(loaded, spots, located[start:end])
+            first = located[start]
+            stored = None if first is None else self._stored(loaded, first, located[start:end])
             if stored is None:
-                missing += places[start:end]
+                missing += indices[start:end]
             else:
-                counts = tuple(one[_FILES].rows for one in located[start:end] if one is not None)
-                runs.append(Run(tuple(places[start:end]), counts, stored))
+                counts = tuple(extents[_FILES].rows for extents in located[start:end] if extents is not None)
+                runs.append(Run(tuple(indices[start:end]), counts, stored))
         packs = {id_: tuple(pack for shelf, pack in loaded if shelf == id_) for id_ in self._shelves}
-        return Found(tuple(runs), tuple(missing), digests, packs)
+        return Lookup(tuple(runs), tuple(missing), digests, packs)
 
-    def keep(self, batches: Iterable[FileBatch], found: Found) -> None:
+    def keep(self, batches: Iterable[FileBatch], lookup: Lookup) -> None:
         """Save what was decoded for want of it, but nothing of a manifest that is not told from others by its key."""
-        left = set(found.missing)
+        left = set(lookup.missing)
         for batch in batches:
-            for run in split(batch, found.missing):
-                left.difference_update(run.places)
-                self._save(run, found.digests)
+            for run in split(batch, lookup.missing):
+                left.difference_update(run.indices)
+                self._save(run, lookup.digests)
         # Manifests all of whose entries are deleted are known as well: nothing is to be read there.
         nothing = Stored(_NOTHING, {id_: _NOTHING for id_ in self._shelves if id_ is not _FILES})
         if left:
-            self._save(Run(tuple(sorted(left)), (0,) * len(left), nothing), found.digests)
+            self._save(Run(tuple(sorted(left)), (0,) * len(left), nothing), lookup.digests)
 
-    def tidy(self, batches: Sequence[FileBatch], places: Sequence[int], found: Found) -> None:
+    def tidy(self, batches: Sequence[FileBatch], indices: Sequence[int], lookup: Lookup) -> None:
         """Write what many small packs have as a few larger ones, if that is worth it, and remove those."""
-        size = sum(run.stored.files.nbytes for run in found.runs)
-        if len(found.packs.get(_FILES, ())) <= FRAGMENTS + 4 * (size // PACK_BYTES):
+        size = sum(run.stored.files.nbytes for run in lookup.runs)
+        if len(lookup.packs.get(_FILES, ())) <= FRAGMENTS + 4 * (size // PACK_BYTES):
             return
         saved: set[bytes] = set()
         for batch in batches:
-            for run in split(batch, places):
-                saved |= self._save(run, found.digests, anew=True)
-        for id_, packs in found.packs.items():
+            for run in split(batch, indices):
+                saved |= self._save(run, lookup.digests, anew=True)
+        for id_, packs in lookup.packs.items():
             self._shelves[id_].replaced(packs, frozenset(saved))
 
     def _save(self, run: Run, digests: Mapping[int, bytes | None], *, anew: bool = False) -> set[bytes]:
         """The digests of the manifests that are kept on every shelf now."""
         saved: set[bytes] = set()
-        all_ = [digests[place] for place in run.places]
+        all_ = [digests[index] for index in run.indices]
         rows = [0, *accumulate(run.counts)]
         for start, end in _packed(run, all_):
             names = [digest for digest in all_[start:end] if digest is not None]
-            part = run.stored.slice(rows[start], rows[end] - rows[start])
+            packed = run.stored.slice(rows[start], rows[end] - rows[start])
             kept = True
             for id_, shelf in self._shelves.items():
                 if anew or any(shelf.find(digest) is None for digest in names):
-                    batch = part.files if id_ is _FILES else part.stats[id_]
+                    batch = packed.files if id_ is _FILES else packed.stats[id_]
                     kept &= self._cache.save(shelf, names, run.counts[start:end], batch)
             if kept:
                 saved.update(names)
         return saved
 
-    def _located(self, digest: bytes | None) -> dict[int | None, Place] | None:
+    def _located(self, digest: bytes | None) -> dict[int | None, Extent] | None:
         """Where each shelf has the manifest's rows; None unless all have them."""
         if digest is None:
             return None
-        found: dict[int | None, Place] = {}
+        extents: dict[int | None, Extent] = {}
         for id_, shelf in self._shelves.items():
-            place = shelf.find(digest)
-            if place is None:
+            extent = shelf.find(digest)
+            if extent is None:
                 return None
-            found[id_] = place
-        count = found[_FILES].rows
-        return found if all(place.rows == count for place in found.values()) else None
+            extents[id_] = extent
+        count = extents[_FILES].rows
+        return extents if all(extent.rows == count for extent in extents.values()) else None
 
     def _stored(
         self,
         loaded: dict[tuple[int | None, str], pa.RecordBatch | None],
-        first: Mapping[int | None, Place],
-        run: Sequence[Mapping[int | None, Place] | None],
+        first: Mapping[int | None, Extent],
+        run: Sequence[Mapping[int | None, Extent] | None],
     ) -> Stored | None:
-        """The rows of a run, which stand together on every shelf, from its first place on."""
-        rows = sum(one[_FILES].rows for one in run if one is not None)
-        parts: dict[int | None, pa.RecordBatch] = {}
-        for id_, place in first.items():
-            if (id_, place.pack) not in loaded:
-                loaded[id_, place.pack] = self._shelves[id_].load(place.pack)
-                if loaded[id_, place.pack] is None:
-                    self._shelves[id_].discard(place.pack)
-            batch = loaded[id_, place.pack]
+        """The rows of a run, which stand together on every shelf, from its first extent on."""
+        rows = sum(extents[_FILES].rows for extents in run if extents is not None)
+        batches: dict[int | None, pa.RecordBatch] = {}
+        for id_, extent in first.items():
+            if (id_, extent.pack) not in loaded:
+                loaded[id_, extent.pack] = self._shelves[id_].load(extent.pack)
+                if loaded[id_, extent.pack] is None:
+                    self._shelves[id_].discard(extent.pack)
+            batch = loaded[id_, extent.pack]
             if batch is not None:
-                parts[id_] = batch.slice(place.start, rows)
-        if len(parts) < len(first):
+                batches[id_] = batch.slice(extent.start, rows)
+        if len(batches) < len(first):
             return None
-        return Stored(parts.pop(_FILES), {id_: part for id_, part in parts.items() if id_ is not None})
+        return Stored(batches.pop(_FILES), {id_: batch for id_, batch in batches.items() if id_ is not None})
 
     def _all_digests(self, manifests: Sequence[Manifest]) -> list[bytes | None]:
         """All that decoded files depend on; None if a manifest's length is unknown or is not the file's.
 
         This is done for every manifest of every plan, so that a microsecond counts.
         """
-        found: list[bytes | None] = [None] * len(manifests)
-        for place, manifest in enumerate(manifests):
+        digests: list[bytes | None] = [None] * len(manifests)
+        for index, manifest in enumerate(manifests):
             path, length = manifest.path, manifest.length
             base = self._layouts.get(manifest.spec_id)
             if length is None or base is None:
@@ -225,11 +232,16 @@ class Keeper:
                         continue
                     modified, number = status.st_mtime_ns, status.st_ino
             # Entries inherit some of what the list says, and are checked against the rest.
-            said = _said(manifest)
+            facts = _facts(manifest)
             digest = base.copy()
-            digest.update(f"{length} {modified} {number} {said} {path}".encode("utf-8", "surrogatepass"))
-            found[place] = digest.digest()
-        return found
+            digest.update(f"{length} {modified} {number} {facts} {path}".encode("utf-8", "surrogatepass"))
+            digests[index] = digest.digest()
+        return digests
+
+
+@lru_cache(maxsize=1)
+def _stamp() -> str:
+    return code_stamp(decoder.version())
 
 
 def _layout_text(layout: SpecLayout) -> bytes:
@@ -237,21 +249,21 @@ def _layout_text(layout: SpecLayout) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _neighbours(located: Sequence[Mapping[int | None, Place] | None]) -> Iterator[tuple[int, int]]:
+def _neighbours(located: Sequence[Mapping[int | None, Extent] | None]) -> Iterator[tuple[int, int]]:
     """Where runs begin and end: rows that follow each other in one pack on every shelf, or that no shelf has."""
     start = 0
-    for place in range(1, len(located) + 1):
-        if place == len(located) or not _follows(located[place - 1], located[place]):
-            yield start, place
-            start = place
+    for index in range(1, len(located) + 1):
+        if index == len(located) or not _follows(located[index - 1], located[index]):
+            yield start, index
+            start = index
 
 
-def _follows(one: Mapping[int | None, Place] | None, other: Mapping[int | None, Place] | None) -> bool:
-    if one is None or other is None:
-        return one is other
+def _follows(previous: Mapping[int | None, Extent] | None, following: Mapping[int | None, Extent] | None) -> bool:
+    if previous is None or following is None:
+        return previous is following
     return all(
-        before.pack == other[id_].pack and before.start + before.rows == other[id_].start
-        for id_, before in one.items()
+        extent.pack == following[id_].pack and extent.start + extent.rows == following[id_].start
+        for id_, extent in previous.items()
     )
 
 
@@ -262,28 +274,28 @@ def _packed(run: Run, digests: Sequence[bytes | None]) -> Iterator[tuple[int, in
     sizes = np.array(run.counts) * width
     # A large one has a pack of its own; small ones share as many bytes as a pack takes.
     large = sizes >= PACK_BYTES
-    known = np.array([digest is not None for digest in digests])
+    has_digest = np.array([digest is not None for digest in digests])
     share = np.cumsum(sizes) // PACK_BYTES
-    changes = (np.diff(share) != 0) | large[1:] | large[:-1] | (known[1:] != known[:-1])
+    changes = (np.diff(share) != 0) | large[1:] | large[:-1] | (has_digest[1:] != has_digest[:-1])
     cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), len(digests)]
-    yield from ((start, end) for start, end in pairwise(cuts) if known[start])
+    yield from ((start, end) for start, end in pairwise(cuts) if has_digest[start])
 
 
-def split(batch: FileBatch, places: Sequence[int]) -> list[Run]:
-    """The batch as runs of manifests that follow each other among these places; a manifest's files stand together."""
-    whole = _records(batch)
+def split(batch: FileBatch, indices: Sequence[int]) -> list[Run]:
+    """The batch as runs of manifests that follow each other among these indices; each manifest's files do so too."""
+    stored = _records(batch)
     manifest = batch.extra["manifest"].to_numpy()
     firsts = np.flatnonzero(np.diff(manifest, prepend=-1))
     counts = np.diff(np.append(firsts, len(manifest)))
-    order = {place: number for number, place in enumerate(places)}
+    order = {index: number for number, index in enumerate(indices)}
     present = manifest[firsts].tolist()
-    numbers = np.array([order[place] for place in present])
+    numbers = np.array([order[index] for index in present])
     cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(present)]
     return [
         Run(
             tuple(present[start:end]),
             tuple(counts[start:end].tolist()),
-            whole.slice(int(firsts[start]), int(counts[start:end].sum())),
+            stored.slice(int(firsts[start]), int(counts[start:end].sum())),
         )
         for start, end in pairwise(cuts)
     ]
@@ -296,36 +308,43 @@ def _records(batch: FileBatch) -> Stored:
     columns: dict[str, pa.Array] = {"path": batch.path, "size": batch.size, "rows": batch.rows}
     if batch.partition is not None:
         columns["partition"] = batch.partition
-    columns |= {f"undecoded.{place}": pa.array(one.rows) for place, one in enumerate(batch.undecoded)}
+    columns |= {f"undecoded.{number}": pa.array(fault.rows) for number, fault in enumerate(batch.undecoded)}
+    columns |= {
+        f"written.{number}": fault.written
+        for number, fault in enumerate(batch.undecoded)
+        if fault.written is not None
+    }
     columns |= {_EXTRA + name: values for name, values in batch.extra.items() if name != "manifest"}
-    said = json.dumps([[one.field, one.text] for one in batch.undecoded])
-    schema = pa.schema([(name, values.type) for name, values in columns.items()], {_UNDECODED: said.encode()})
+    faults = json.dumps([[fault.field, fault.text] for fault in batch.undecoded])
+    schema = pa.schema([(name, values.type) for name, values in columns.items()], {_UNDECODED: faults.encode()})
     stats = {}
-    for id_, one in batch.stats.items():
-        parts = {name: getattr(one, name) for name in _STATS if getattr(one, name) is not None}
+    for id_, statistics in batch.stats.items():
+        arrays = {name: getattr(statistics, name) for name in _STATS if getattr(statistics, name) is not None}
         # A record without columns has no rows: none is expected of it.
-        stats[int(id_)] = pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts))
+        stats[int(id_)] = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
     return Stored(pa.RecordBatch.from_arrays(list(columns.values()), schema=schema), stats)
 
 
 def joined(spec_id: int, runs: Iterable[Run]) -> list[FileBatch]:
     """Batches of the files of several runs, in the order of manifests; neighbours of one shape become one batch."""
-    ordered = sorted((run for run in runs if any(run.counts)), key=lambda run: run.places)
+    ordered = sorted((run for run in runs if any(run.counts)), key=lambda run: run.indices)
     groups = [list(group) for _, group in groupby(ordered, lambda run: run.stored.shape)]
     return [_batch(spec_id, group) for group in groups]
 
 
 def _batch(spec_id: int, runs: Sequence[Run]) -> FileBatch:
-    files = _one([run.stored.files for run in runs])
+    files = _concatenated([run.stored.files for run in runs])
     columns = dict(zip(files.schema.names, files.columns, strict=True))
     rows = columns["rows"]
     counts = [count for run in runs for count in run.counts]
-    places = np.repeat(np.array([place for run in runs for place in run.places], np.int32), counts)
+    indices = np.repeat(np.array([index for run in runs for index in run.indices], np.int32), counts)
     texts = json.loads((files.schema.metadata or {}).get(_UNDECODED, b"[]"))
     stats: dict[int | str, ColumnStats] = {}
     for id_ in runs[0].stored.stats:
-        one = _one([run.stored.stats[id_] for run in runs])
-        stats[id_] = ColumnStats(**dict(zip(one.schema.names, one.columns, strict=True)), value_count=rows)
+        statistics = _concatenated([run.stored.stats[id_] for run in runs])
+        stats[id_] = ColumnStats(
+            **dict(zip(statistics.schema.names, statistics.columns, strict=True)), value_count=rows
+        )
     extra = {name.removeprefix(_EXTRA): values for name, values in columns.items() if name.startswith(_EXTRA)}
     return FileBatch(
         path=columns["path"],
@@ -335,13 +354,18 @@ def _batch(spec_id: int, runs: Sequence[Run]) -> FileBatch:
         partition=columns.get("partition"),
         stats=stats,
         undecoded=tuple(
-            Undecoded(field, columns[f"undecoded.{place}"].to_numpy(zero_copy_only=False), text)
-            for place, (field, text) in enumerate(texts)
+            Undecoded(
+                field,
+                columns[f"undecoded.{number}"].to_numpy(zero_copy_only=False),
+                text,
+                columns.get(f"written.{number}"),
+            )
+            for number, (field, text) in enumerate(texts)
         ),
-        extra=extra | {"manifest": pa.array(places)},
+        extra=extra | {"manifest": pa.array(indices)},
     )
 
 
-def _one(batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-    found = list(batches)
-    return found[0] if len(found) == 1 or not found[0].num_columns else pa.concat_batches(found)
+def _concatenated(batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    listed = list(batches)
+    return listed[0] if len(listed) == 1 or not listed[0].num_columns else pa.concat_batches(listed)

@@ -27,6 +27,7 @@ from tamis.formats.iceberg.document import (
     text,
     within,
 )
+from tamis.predicate.keys import MAX_DIGITS
 from tamis.predicate.schema import Column, Schema
 
 __all__ = ["Field", "TableSchema", "arrow_type", "parse_schema"]
@@ -49,7 +50,6 @@ _PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
 }
 _DECIMAL: Final = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(-?\d{1,2})\s*\)")
 _FIXED: Final = re.compile(r"fixed\[\s*(\d{1,9})\s*\]")
-_WIDEST_DECIMAL: Final = 38
 DEEPEST: Final = 64
 """Most types inside one another. Each is a few calls deep, in tamis and in Arrow."""
 
@@ -66,6 +66,8 @@ class Field:
     """The fields of a struct; none for what lies inside a list or a map."""
     initial_default: object = None
     """What rows have that were written before the column was added, as the metadata spells it."""
+    write_default: object = None
+    """What new rows get that do not have the column, as the metadata spells it."""
     items: tuple[Field, ...] = ()
     """The element of a list, or the key and the value of a map. They have ids, and no path that SQL could name."""
     written_type: str = ""
@@ -94,16 +96,37 @@ class TableSchema:
         """Every field outside lists and maps with its path, parents first."""
         yield from _walk(self.fields, ())
 
-    def columns(self) -> Schema:
-        """What a predicate may name: columns and fields of structs, known by their field ids."""
-        return Schema(tuple(Column(field.id, path, field.type) for path, field in self.walk()))
+    def columns(self, schemas: tuple[TableSchema, ...] = ()) -> Schema:
+        """What a predicate may name: columns and fields of structs, known by their field ids.
+
+        With the schemas that the table has had, a field is required that is so in all of them: of one that was once
+        optional, or was added without a default, older files may hold NULLs.
+        """
+        known = {field_.id for _, field_ in self.walk() if _always_required(field_, schemas)}
+        columns: list[Column] = []
+        inside: dict[tuple[str, ...], bool] = {(): True}
+        for path, field_ in self.walk():
+            around = inside[path[:-1]]
+            inside[path] = around and field_.id in known
+            columns.append(Column(field_.id, path, field_.type, inside[path], around))
+        return Schema(tuple(columns))
+
+
+def _always_required(field_: Field, schemas: tuple[TableSchema, ...]) -> bool:
+    if not field_.required or not schemas:
+        return False
+    for schema in schemas:
+        then = next((one for _, one in schema.walk() if one.id == field_.id), None)
+        if not (field_.initial_default is not None if then is None else then.required):
+            return False
+    return True
 
 
 def _walk(fields: tuple[Field, ...], parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
-    for one in fields:
-        path = (*parents, one.name)
-        yield path, one
-        yield from _walk(one.children, path)
+    for field_ in fields:
+        path = (*parents, field_.name)
+        yield path, field_
+        yield from _walk(field_.children, path)
 
 
 def parse_schema(value: object, *, numbered: bool = False) -> TableSchema:
@@ -120,13 +143,13 @@ def parse_schema(value: object, *, numbered: bool = False) -> TableSchema:
 
 def _fields(ids: set[int], deep: int, value: object) -> tuple[Field, ...]:
     """The fields of a struct; Misfit if two have one name, which no path could tell apart."""
-    found = each(partial(_field, ids, deep))(value)
+    fields = each(partial(_field, ids, deep))(value)
     names: set[str] = set()
-    for place, one in enumerate(found):
-        if one.name in names:
-            raise Misfit("the name stands twice in its struct", f"[{place}].name")
-        names.add(one.name)
-    return found
+    for position, field_ in enumerate(fields):
+        if field_.name in names:
+            raise Misfit("the name stands twice in its struct", f"[{position}].name")
+        names.add(field_.name)
+    return fields
 
 
 def _field(ids: set[int], deep: int, value: object) -> Field:
@@ -138,7 +161,12 @@ def _field(ids: set[int], deep: int, value: object) -> Field:
     if default is not None and not inside.children and not inside.items:
         within("initial-default", partial(_default, inside.type), default)
     return replace(
-        inside, id=id_, name=name, required=may(document, "required", boolean) or False, initial_default=default
+        inside,
+        id=id_,
+        name=name,
+        required=may(document, "required", boolean) or False,
+        initial_default=default,
+        write_default=document.get("write-default"),
     )
 
 
@@ -161,12 +189,14 @@ def _type(ids: set[int], deep: int, value: object) -> Field:
     match need(document, "type", text):
         case "struct":
             children = need(document, "fields", partial(_fields, ids, deep - 1))
-            return Field(0, "", pa.struct([pa.field(one.name, one.type) for one in children]), children=children)
+            return Field(
+                0, "", pa.struct([pa.field(child.name, child.type) for child in children]), children=children
+            )
         case "list":
             element = _item(ids, deep, document, "element")
             return Field(0, "", pa.list_(element.type), items=(element,))
         case "map":
-            key, item = (_item(ids, deep, document, part) for part in ("key", "value"))
+            key, item = (_item(ids, deep, document, role) for role in ("key", "value"))
             # Arrow has no map with keys of a type that it does not know: then the map is of no known type either.
             unknown = pa.types.is_null(key.type)
             type_ = pa.null() if unknown else pa.map_(key.type, item.type)
@@ -174,9 +204,10 @@ def _type(ids: set[int], deep: int, value: object) -> Field:
     return Field(0, "", pa.null())
 
 
-def _item(ids: set[int], deep: int, document: Document, part: str) -> Field:
-    id_ = _new(ids, document, f"{part}-id")
-    return replace(need(document, part, partial(_type, ids, deep - 1)), id=id_, name=part)
+def _item(ids: set[int], deep: int, document: Document, role: str) -> Field:
+    id_ = _new(ids, document, f"{role}-id")
+    required = role == "key" or may(document, f"{role}-required", boolean) or False
+    return replace(need(document, role, partial(_type, ids, deep - 1)), id=id_, name=role, required=required)
 
 
 def _default(type_: pa.DataType, value: object) -> None:
@@ -198,10 +229,10 @@ def arrow_type(document: object) -> pa.DataType:
 def _primitive(text: str) -> pa.DataType:
     if text in _PRIMITIVES:
         return _PRIMITIVES[text]
-    if found := _DECIMAL.fullmatch(text):
-        precision, scale = int(found[1]), int(found[2])
-        if 1 <= precision <= _WIDEST_DECIMAL:
+    if match := _DECIMAL.fullmatch(text):
+        precision, scale = int(match[1]), int(match[2])
+        if 1 <= precision <= MAX_DIGITS:
             return pa.decimal128(precision, scale)
-    if found := _FIXED.fullmatch(text):
-        return pa.binary(int(found[1]))
+    if match := _FIXED.fullmatch(text):
+        return pa.binary(int(match[1]))
     return pa.null()

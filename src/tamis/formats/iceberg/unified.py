@@ -26,16 +26,17 @@ class _Slot:
 def unified_partitions(metadata: TableMetadata, outcomes: Sequence[Outcome]) -> pa.ChunkedArray:
     """The partition of each kept file: a struct with a field for each partition field of the table's specs."""
     slots = _slots(metadata)
-    type_ = pa.struct([pa.field(name, kind) for name, kind in slots.values()])
+    type_ = pa.struct([pa.field(name, field_type) for name, field_type in slots.values()])
     chunks = []
     for outcome in outcomes:
         count = int(outcome.kept.sum())
         if not slots:
             chunks.append(pa.array([{}] * count, type_))
             continue
-        found = _children(metadata, outcome)
+        children = _children(metadata, outcome)
         arrays = [
-            found[slot].cast(kind) if slot in found else pa.nulls(count, kind) for slot, (_, kind) in slots.items()
+            children[slot].cast(field_type) if slot in children else pa.nulls(count, field_type)
+            for slot, (_, field_type) in slots.items()
         ]
         chunks.append(pa.StructArray.from_arrays(arrays, fields=list(type_)))
     return pa.chunked_array(chunks, type_)
@@ -44,21 +45,21 @@ def unified_partitions(metadata: TableMetadata, outcomes: Sequence[Outcome]) -> 
 def _slots(metadata: TableMetadata) -> dict[_Slot, tuple[str, pa.DataType]]:
     """The fields in the order of their ids, each with its newest name; none of a column that is gone."""
     there = metadata.schema.types
-    found: dict[_Slot, tuple[str, pa.DataType]] = {}
-    for layout in sorted(metadata.specs, key=lambda one: one.spec.spec_id):
-        for field, field_id, kind in zip(layout.spec.fields, layout.field_ids, layout.types, strict=True):
-            if kind is not None and field.transform.name != "void" and field.source in there:
-                found[_Slot(field_id, field.source, str(field.transform))] = (
+    newest: dict[_Slot, tuple[str, pa.DataType]] = {}
+    for layout in sorted(metadata.specs, key=lambda layout: layout.spec_id):
+        for field, field_id, field_type in zip(layout.spec.fields, layout.field_ids, layout.types, strict=True):
+            if field_type is not None and field.transform.name != "void" and field.source in there:
+                newest[_Slot(field_id, field.source, str(field.transform))] = (
                     field.name,
-                    pa.string() if kind == pa.uuid() else _storage(kind),
+                    pa.string() if field_type == pa.uuid() else _storage(field_type),
                 )
     names: set[str] = set()
     slots = {}
-    for slot in sorted(found, key=lambda slot: slot.field_id):
-        name, kind = found[slot]
+    for slot in sorted(newest, key=lambda slot: slot.field_id):
+        name, field_type = newest[slot]
         unique = name if name not in names else f"{name}_{slot.field_id}"
         names.add(unique)
-        slots[slot] = (unique, kind)
+        slots[slot] = (unique, field_type)
     return slots
 
 
@@ -68,18 +69,18 @@ def _children(metadata: TableMetadata, outcome: Outcome) -> dict[_Slot, pa.Array
         return {}
     layout = metadata.layout(batch.spec_id)
     kept = pa.array(outcome.kept)
-    found = {}
-    for place, (field, field_id) in enumerate(zip(layout.spec.fields, layout.field_ids, strict=True)):
-        child = shown_values(batch.partition.field(place).filter(kept))
-        found[_Slot(field_id, field.source, str(field.transform))] = child
-    return found
+    children = {}
+    for position, (field, field_id) in enumerate(zip(layout.spec.fields, layout.field_ids, strict=True)):
+        child = shown_values(batch.partition.field(position).filter(kept))
+        children[_Slot(field_id, field.source, str(field.transform))] = child
+    return children
 
 
 def shown_values(array: pa.Array) -> pa.Array:
     """Partition values as users see them: UUIDs are text."""
     if array.type == pa.uuid():
         raw = array.storage.to_pylist()
-        return pa.array([None if one is None else str(UUID(bytes=one)) for one in raw], pa.string())
+        return pa.array([None if value is None else str(UUID(bytes=value)) for value in raw], pa.string())
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 

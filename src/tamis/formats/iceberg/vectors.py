@@ -6,10 +6,8 @@ import struct
 import zlib
 from typing import Final
 
-import numpy as np
-from numpy import typing as npt
-
 from tamis.formats.roaring import positions
+from tamis.predicate.arrays import Int64s
 
 __all__ = ["decode_vector"]
 
@@ -18,7 +16,7 @@ _FRAME: Final = 12
 """The length and the magic before the bitmap, and the checksum after it."""
 
 
-def decode_vector(blob: bytes) -> npt.NDArray[np.int64]:
+def decode_vector(blob: bytes) -> Int64s:
     """The deleted positions, ascending. ValueError if the blob is damaged."""
     if len(blob) < _FRAME:
         raise ValueError(f"a deletion vector of {len(blob)} bytes is too short")

@@ -15,24 +15,25 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
-from numpy import typing as npt
 from pyarrow import types as pt
 
 from tamis.errors import UnreadableMetadataError, UnsupportedFormatError
 from tamis.formats.errors import shown, unreachable, unreadable
-from tamis.formats.iceberg.catalogs import FileIOFetch
 from tamis.formats.iceberg.fields import read_field
-from tamis.formats.iceberg.locate import local_path
-from tamis.formats.iceberg.reading import Fetch, in_order, local_file
-from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, read_shape
+from tamis.formats.iceberg.fileio import FileIOFetch
+from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, named_alike, read_shape
 from tamis.formats.iceberg.types import Field
 from tamis.formats.scan import Calendar, FileFormat, OwnNames, ReadField
-from tamis.formats.sizes import local_size
+from tamis.formats.storage import Fetch
+from tamis.formats.storage.local import local_file, local_path
+from tamis.formats.storage.ordered import in_order
+from tamis.formats.storage.sizes import local_size
+from tamis.predicate.arrays import Int64s
 
 if TYPE_CHECKING:
     from tamis.formats.iceberg.metadata import TableMetadata
 
-__all__ = ["BY_ID", "Way", "Written", "file_format", "has_column", "size_of", "written_fields"]
+__all__ = ["BY_ID", "Projection", "Written", "file_format", "has_column", "size_of", "written_fields"]
 
 THREADS: Final = 16
 """Files that are asked at a time: each answer is one or two small requests."""
@@ -41,48 +42,52 @@ ABSENT: Final = "absent_{}"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to find the columns: None for by field id, else each by its name; and what to tell the reader."""
+class Projection:
+    """How a reader finds the columns: None for by field id, else each by its name; and what to tell the reader."""
 
     fields: tuple[ReadField, ...] | None = None
     options: tuple[tuple[str, str], ...] = ()
+    unread_by_spark: str | None = None
+    """Why Spark's reader fails on such files, whichever columns are read; None if it does not."""
 
 
 JAVA: Final = "ORC_JAVA"
+ZONED: Final = "times with a zone in ORC files"
 FORMATS: Final[Mapping[str, FileFormat]] = {"parquet": "parquet", "orc": "orc", "avro": "avro"}
-BY_ID: Final = Way()
+BY_ID: Final = Projection()
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """For each file, one of a few ways to find the columns."""
+    """For each file, one of a few projections."""
 
-    kinds: npt.NDArray[np.int64]
-    ways: tuple[Way, ...]
+    codes: Int64s
+    """Which of the projections each file takes."""
+    projections: tuple[Projection, ...]
 
 
 def written_fields(metadata: TableMetadata, fetch: Fetch, files: pa.Table, fields: Sequence[Field]) -> Written:
     """How each of these files (their path and file_format) has the fields."""
     formats = files["file_format"].to_pylist()
     may_lack_ids = metadata.name_mapping is not None or _lack_ids(fetch, files, formats)
-    asked = [place for place, one in enumerate(formats) if one != "parquet" or may_lack_ids]
-    kinds = np.zeros(len(files), np.int64)
+    asked = [index for index, file_format in enumerate(formats) if file_format != "parquet" or may_lack_ids]
+    codes = np.zeros(len(files), np.int64)
     if not asked:
-        return Written(kinds, (BY_ID,))
+        return Written(codes, (BY_ID,))
     paths = files["path"].take(pa.array(asked)).to_pylist()
 
-    def ask(place: int) -> Shape:
-        with _opened(fetch, paths[place]) as stream:
-            return read_shape(stream, paths[place], formats[asked[place]])
+    def ask(index: int) -> Shape:
+        with _opened(fetch, paths[index]) as stream:
+            return read_shape(stream, paths[index], formats[asked[index]])
 
-    ways: dict[Way, int] = {BY_ID: 0}
-    known: dict[tuple[str, Shape], Way] = {}
-    for place, shape in enumerate(in_order(ask, range(len(asked)), THREADS)):
-        key = (formats[asked[place]], shape)
+    projections: dict[Projection, int] = {BY_ID: 0}
+    known: dict[tuple[str, Shape], Projection] = {}
+    for index, shape in enumerate(in_order(ask, range(len(asked)), THREADS)):
+        key = (formats[asked[index]], shape)
         if key not in known:
-            known[key] = _way(metadata, key[0], shape, fields, paths[place])
-        kinds[asked[place]] = ways.setdefault(known[key], len(ways))
-    return Written(kinds, tuple(ways))
+            known[key] = _projection(metadata, key[0], shape, fields, paths[index])
+        codes[asked[index]] = projections.setdefault(known[key], len(projections))
+    return Written(codes, tuple(projections))
 
 
 def _lack_ids(fetch: Fetch, files: pa.Table, formats: Sequence[str]) -> bool:
@@ -92,9 +97,9 @@ def _lack_ids(fetch: Fetch, files: pa.Table, formats: Sequence[str]) -> bool:
     and asking all would cost every table a request or two a file. Of one that is not found so, Spark's reader says
     that it has no ids.
     """
-    places = [place for place, one in enumerate(formats) if one == "parquet"]
-    for place in {places[0], places[-1]} if places else set():
-        path = files["path"][place].as_py()
+    indices = [index for index, name in enumerate(formats) if name == "parquet"]
+    for index in {indices[0], indices[-1]} if indices else set():
+        path = files["path"][index].as_py()
         try:
             with _opened(fetch, path) as stream:
                 if not read_shape(stream, path, "parquet").has_ids:
@@ -110,49 +115,72 @@ def has_column(
     """Whether a file has the column of that id, as the file itself says."""
     with _opened(fetch, path) as stream:
         shape = read_shape(stream, path, file_format)
-    return any(one.id == field_id for one in _with_ids(metadata, file_format, shape, path).children)
+    shape = _with_ids(metadata, file_format, shape, path, metadata.schema.fields)
+    return any(column.id == field_id for column in shape.children)
 
 
-def _way(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field], path: str) -> Way:
+def _projection(
+    metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field], path: str
+) -> Projection:
     had_ids = shape.has_ids
     if had_ids and file_format == "parquet":
         return BY_ID
-    shape = _with_ids(metadata, file_format, shape, path)
-    zoned = next((one for one in shape.walk() if one.zoned), None) if file_format == "orc" else None
-    if zoned is not None:
-        raise UnsupportedFormatError(
-            f"{shown(path)} is an ORC file with a time with a zone, {zoned.name!r}: Spark's ORC reader fails on such "
-            "files, whichever columns are read. Rewrite them as Parquet with the table's own engine.",
-            path=shown(path),
-            feature="ORC files with timestamptz",
-        )
+    shape = _with_ids(metadata, file_format, shape, path, fields)
+    zoned = file_format == "orc" and any(column.zoned for column in shape.walk())
     options = (("avroSchema", avro_reader_schema(shape)),) if file_format == "avro" else ()
-    found = tuple(_found(read_field(one), shape.children) for one in fields)
+    projected = tuple(_by_name(read_field(field), shape.children) for field in fields)
     if file_format == "orc":
         # Iceberg's own library, as its ids tell: it writes days of one calendar into files that say nothing of it.
         calendar: Calendar = "taken for julian" if had_ids and shape.writer == JAVA else "unknown"
-        found = tuple(field if field.written_as is None else _dated(field, calendar) for field in found)
-    return Way(found, options)
+        projected = tuple(_dated(field, shape.children, calendar) for field in projected)
+    return Projection(projected, options, ZONED if zoned else None)
 
 
-def _dated(field: ReadField, calendar: Calendar) -> ReadField:
+def _dated(field: ReadField, shapes: Sequence[Shape], calendar: Calendar) -> ReadField:
+    """The field; those of its dates that may be old are of that calendar."""
+    if field.written_as is None:
+        return field
+    match = next(shape for shape in shapes if shape.name == field.written_as)
+    return _dated_as(field, match, calendar)
+
+
+def _dated_as(field: ReadField, shape: Shape, calendar: Calendar) -> ReadField:
     if pt.is_date32(field.type):
-        return replace(field, calendar=calendar)
-    inside = tuple(_dated(child, calendar) for child in field.children)
-    return replace(field, children=inside) if inside else field
+        return replace(field, calendar=calendar) if shape.old else field
+    if pt.is_struct(field.type):
+        names = {inner.name: inner for inner in shape.children}
+        inside = tuple(
+            _dated_as(child, names[child.written_as], calendar) if child.written_as in names else child
+            for child in field.children
+        )
+    elif len(shape.children) == len(field.children):
+        below = zip(field.children, shape.children, strict=True)
+        inside = tuple(_dated_as(child, inner, calendar) for child, inner in below)
+    else:
+        return field
+    return replace(field, children=inside) if inside != field.children else field
 
 
-def _with_ids(metadata: TableMetadata, file_format: FileFormat, shape: Shape, path: str) -> Shape:
+def _with_ids(
+    metadata: TableMetadata, file_format: FileFormat, shape: Shape, path: str, fields: Sequence[Field]
+) -> Shape:
     """The shape, with ids by the table's name mapping if the file carries none.
 
-    Without a mapping the columns of a Parquet file are counted from 1, as Iceberg's own readers do. What is inside a
-    column has no id then, so that nested columns are refused.
+    Without a mapping it is as with Iceberg's own readers: the names of ORC and Avro files are those of the table's
+    columns as they are now, and the columns of a Parquet file are counted from 1. What is inside a column has no id
+    then, so that nested columns are refused.
     """
     if shape.has_ids:
         return shape
-    if metadata.name_mapping is None and file_format == "parquet" and not any(one.children for one in shape.children):
-        counted = (replace(one, id=place) for place, one in enumerate(shape.children, start=1))
+    if (
+        metadata.name_mapping is None
+        and file_format == "parquet"
+        and not any(column.children for column in shape.children)
+    ):
+        counted = (replace(column, id=position) for position, column in enumerate(shape.children, start=1))
         return replace(shape, children=tuple(counted))
+    if metadata.name_mapping is None and file_format != "parquet":
+        return named_alike(shape, fields)
     if metadata.name_mapping is None:
         raise UnsupportedFormatError(
             f"{shown(path)} carries no field ids, and the table has no name mapping: which column is which cannot be "
@@ -166,26 +194,26 @@ def _with_ids(metadata: TableMetadata, file_format: FileFormat, shape: Shape, pa
         raise unreadable(metadata.path, f"its name mapping is malformed ({error})") from error
 
 
-def _found(field: ReadField, shapes: Sequence[Shape]) -> ReadField:
+def _by_name(field: ReadField, shapes: Sequence[Shape]) -> ReadField:
     """The field by the name that a file has for it; without one if the file does not have it."""
-    match = next((one for one in shapes if one.id is not None and one.id == field.id), None)
+    match = next((shape for shape in shapes if shape.id is not None and shape.id == field.id), None)
     return replace(field, id=None, written_as=None if match is None else match.name, children=_inside(field, match))
 
 
 def _inside(field: ReadField, shape: Shape | None) -> tuple[ReadField, ...]:
     inner = () if shape is None else shape.children
     if pt.is_struct(field.type):
-        found = [_found(child, inner) for child in field.children]
-        own = OwnNames.beside(one.name for one in inner)
+        children = [_by_name(child, inner) for child in field.children]
+        own = OwnNames.beside(shape.name for shape in inner)
         return tuple(
-            one if one.written_as is not None else replace(one, written_as=own(ABSENT.format(child.id)))
-            for one, child in zip(found, field.children, strict=True)
+            child if child.written_as is not None else replace(child, written_as=own(ABSENT.format(id_)))
+            for child, id_ in zip(children, (child.id for child in field.children), strict=True)
         )
     # The element of a list, the key and the value of a map stand where they stand.
     below: list[Shape | None] = [*inner] if len(inner) == len(field.children) else [None] * len(field.children)
     return tuple(
-        replace(child, id=None, children=_inside(child, one))
-        for child, one in zip(field.children, below, strict=True)
+        replace(child, id=None, children=_inside(child, nested))
+        for child, nested in zip(field.children, below, strict=True)
     )
 
 

@@ -1,0 +1,1 @@
+"""Generated Delta tables: their logs alone, no data files."""

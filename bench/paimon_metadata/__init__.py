@@ -1,0 +1,1 @@
+"""Paimon tables of metadata alone, made once and kept in bench/.cache."""

@@ -1,0 +1,1 @@
+"""The table that reading is measured on, and Paimon's Java core as a peer."""

@@ -1,0 +1,60 @@
+"""What the commands that change rows have in common: their options, what a dry run shows, what they say when done."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tamis.cli.scan import tell
+from tamis.printable import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Branch", "DryRun", "Isolation", "Mode", "counted", "show_files", "tell_files", "zone_hint"]
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen to which files.")]
+Mode = Annotated[
+    Literal["copy-on-write", "merge-on-read"] | None,
+    typer.Option(help="Rewrite files, or write deletes beside them; as the table's write.*.mode says if not given."),
+]
+Isolation = Annotated[
+    Literal["serializable", "snapshot"] | None,
+    typer.Option(help="What must not have changed meanwhile; as write.*.isolation-level says if not given."),
+]
+Branch = Annotated[str, typer.Option(help="The branch to change.")]
+
+
+def show_files(files: pa.Table) -> None:
+    """A line for each file that would be touched, as a plan of a change has them."""
+    if not len(files):
+        return
+    typer.echo()
+    columns = [files[name].to_pylist() for name in ("action", "rows", "size", "spec_id", "path")]
+    typer.echo("action     rows        bytes       spec  path")
+    for action, rows, size, spec, path in zip(*columns, strict=True):
+        number = "" if spec is None else spec
+        typer.echo(f"{action:<10} {rows or 0:<11,} {size or 0:<11,} {number:<5} {printable(path)}")
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def zone_hint() -> None:
+    """What a dry run says that has no session to ask for its time zone."""
+    tell("\nThe condition depends on the time zone: shown for UTC. Give --time-zone, or it is the session's.")
+
+
+def tell_files(rows: str, files: str, came: tuple[int, int], size: tuple[int, int], start: float) -> None:
+    """What was done, in a line: to rows and files, data files and delete files that came, bytes removed and added."""
+    added = f"{counted(came[0], 'data file')} and {counted(came[1], 'delete file')} added"
+    sizes = f"{size[0]:,} bytes removed, {size[1]:,} added"
+    tell(f"{rows}: {files}, {added}; {sizes}, in {perf_counter() - start:.1f} s")

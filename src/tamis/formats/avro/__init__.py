@@ -1,0 +1,1 @@
+"""Avro container files to columns of Arrow: one way for every format whose metadata is Avro."""

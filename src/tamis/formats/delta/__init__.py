@@ -1,0 +1,1 @@
+"""Delta tables: what their logs say, as facts."""

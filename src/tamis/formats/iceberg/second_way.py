@@ -1,0 +1,86 @@
+"""What a plan says of kept files that Spark's own readers may not read right, and that are then read with Arrow.
+
+It is told from metadata: which columns a query asks for, what a file's own statistics say of its dates, and whether
+the session has an Avro reader is known when rows are read, and may spare a file the second way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from tamis.formats.iceberg.defaults import default_scalar
+from tamis.formats.iceberg.types import Field, TableSchema
+from tamis.predicate.type_names import is_bytes
+from tamis.sieve.outcome import Outcome
+
+__all__ = ["reading_notes"]
+
+LONG_DIGITS = 18
+"""Decimals up to so many digits Spark's readers can give as a default."""
+_PLACES = "rows are deleted by position, or their positions are asked for"
+
+
+def reading_notes(schema: TableSchema, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """A note for each file format of the kept files that has reasons to be read with Arrow."""
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        if "file_format" in outcome.batch.extra and outcome.kept.any():
+            formats = outcome.batch.extra["file_format"].filter(pa.array(outcome.kept))
+            for entry in pc.value_counts(formats):
+                counts[str(entry["values"]).lower()] += entry["counts"].as_py()
+    notes = []
+    if counts["orc"]:
+        causes = []
+        if any(_has(field, _is_zoned) for field in schema.fields):
+            causes.append("a file has times with a zone")
+        causes += _named([field for field in schema.fields if _has(field, _is_naive)], "is", "are", "asked for")
+        dates = [field for field in schema.fields if _has(field, lambda one: bool(pt.is_date(one.type)))]
+        causes += _named(dates, "has", "have", "dates before 1582-10-15")
+        notes.append(_note(counts["orc"], "ORC", [*causes, _PLACES]))
+    if counts["avro"]:
+        notes.append(_note(counts["avro"], "Avro", ["the session has no Avro package", _PLACES]))
+    lost = [field for field in schema.fields if _lacks_default(field)]
+    if lost and counts["parquet"]:
+        asked = _named(lost, "is", "are", "asked for, whose initial default Spark's readers cannot give")
+        notes.append(_note(counts["parquet"], "Parquet", asked))
+    return tuple(notes)
+
+
+def _note(count: int, name: str, causes: Sequence[str]) -> str:
+    files = f"{count:,} {name} {'file is' if count == 1 else 'files are'}"
+    return f"{files} read with Arrow, not by Spark's own reader, where {'; or where '.join(causes)}"
+
+
+def _named(fields: Iterable[Field], one: str, many: str, what: str) -> list[str]:
+    names = [repr(field.name) for field in fields]
+    if not names:
+        return []
+    return [f"column{'s' if len(names) > 1 else ''} {', '.join(names)} {many if len(names) > 1 else one} {what}"]
+
+
+def _has(field: Field, test: Callable[[Field], bool]) -> bool:
+    return test(field) or any(_has(inner, test) for inner in (*field.children, *field.items))
+
+
+def _is_zoned(field: Field) -> bool:
+    return bool(pt.is_timestamp(field.type) and field.type.tz is not None)
+
+
+def _is_naive(field: Field) -> bool:
+    return bool(pt.is_timestamp(field.type) and field.type.tz is None)
+
+
+def _lacks_default(field: Field, *, top: bool = True) -> bool:
+    """Whether there is a default in the field that Spark's readers cannot give."""
+    kind, nested = field.type, (*field.children, *field.items)
+    if nested:
+        return any(_lacks_default(inner, top=False) for inner in nested)
+    if default_scalar(kind, field.initial_default) is None:
+        return False
+    wide = pt.is_decimal(kind) and kind.precision > LONG_DIGITS
+    return not top or wide or kind == pa.uuid() or is_bytes(kind)

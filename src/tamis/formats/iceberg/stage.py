@@ -1,0 +1,229 @@
+"""How new rows become files of an Iceberg table: by its columns, default spec, sort order and `write.*` properties.
+
+Law: what the table asks for and tamis cannot do is refused by name, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tamis.errors import CommitRefused
+from tamis.formats.avro.writer import CODECS
+from tamis.formats.edit import Cluster, Stage, WriteField
+from tamis.formats.errors import shown
+from tamis.formats.iceberg.data_files import DataFiles, ParquetOptions
+from tamis.formats.iceberg.data_paths import Place
+from tamis.formats.iceberg.defaults import default_scalar
+from tamis.formats.iceberg.manifest_writing import Codec
+from tamis.formats.iceberg.metadata import SpecLayout, TableMetadata
+from tamis.formats.iceberg.metrics import metrics_modes
+from tamis.formats.iceberg.types import Field
+from tamis.formats.storage.sinks import SCHEMES, DataStore, is_local
+from tamis.sieve.transforms import parse_transform
+
+__all__ = [
+    "TASK_BYTES",
+    "avro_codec",
+    "check_supported",
+    "data_folder",
+    "number",
+    "parquet_options",
+    "stage_of",
+    "write_fields",
+]
+
+TARGET_BYTES: Final = 512 << 20
+TASK_BYTES: Final = 384 << 20
+"""Of Spark's shuffle: compressed rows take about three times what they take in Parquet, so a file of 128 MB."""
+_CODECS: Final = {
+    "zstd": "zstd",
+    "gzip": "gzip",
+    "snappy": "snappy",
+    "lz4": "lz4",
+    "brotli": "brotli",
+    "uncompressed": "none",
+}
+_LEVELS: Final = frozenset({"zstd", "gzip", "brotli"})
+
+
+def check_supported(name: str, document: Mapping[str, Any], metadata: TableMetadata) -> None:
+    """CommitRefused for a table that asks of its writers what tamis does not do."""
+    properties = metadata.properties
+
+    def refuse(feature: str, why: str) -> None:
+        raise CommitRefused(f"cannot write to {name}: {why}.", table=name, feature=feature)
+
+    if document.get("encryption-keys") or any(
+        key.startswith("encryption.") and key.endswith("key-id") for key in properties
+    ):
+        refuse("encryption", "it is encrypted, and this version writes no encrypted files")
+    if _true(properties, "write.object-storage.enabled"):
+        refuse(
+            "write.object-storage.enabled",
+            "write.object-storage.enabled asks for hashed paths, which this version does not make. Write to it with "
+            "its own engine, or unset the property",
+        )
+    if _true(properties, "write.wap.enabled"):
+        refuse(
+            "write.wap.enabled",
+            "write.wap.enabled asks that writes are audited before they are published. Write with Iceberg's own "
+            "connector, or unset the property",
+        )
+    if "write.location-provider.impl" in properties:
+        refuse("write.location-provider.impl", "a class of its own chooses its paths (write.location-provider.impl)")
+    if properties.get("write.format.default", "parquet").strip().lower() != "parquet":
+        refuse(
+            "write.format.default",
+            f"its write.format.default is {properties['write.format.default']!r}, and this version writes Parquet",
+        )
+    for property_ in ("write.parquet.compression-codec", "write.avro.compression-codec"):
+        known = _CODECS if "parquet" in property_ else CODECS
+        if properties.get(property_, "zstd").strip().lower() not in known:
+            refuse(property_, f"its {property_} is {properties[property_]!r}, not one of {', '.join(known)}")
+    folder = data_folder(metadata)
+    if not is_local(folder) and folder.partition("://")[0] not in SCHEMES:
+        refuse("its file system", f"its data lies in {shown(folder)}, a store that pyarrow does not write to")
+
+
+def stage_of(
+    name: str,
+    document: Mapping[str, Any],
+    metadata: TableMetadata,
+    settings: Mapping[str, str],
+    lineage: Sequence[WriteField] = (),
+) -> Stage:
+    """How rows are written to the table as it is now; lineage is what rows have beside the table's columns."""
+    check_supported(name, document, metadata)
+    fields = (*write_fields(metadata.schema.fields), *lineage)
+    layout = metadata.layout(metadata.default_spec_id)
+    paths = {field.id: path for path, field in metadata.schema.walk()}
+    partition = _partition(name, metadata, layout, paths)
+    sort, order_id, sorted_ids = _sort(document, metadata, paths)
+    types = tuple(type_ for type_ in layout.types if type_ is not None)
+    spec_fields = layout.spec.fields
+    files = DataFiles(
+        fields=fields,
+        spec_id=metadata.default_spec_id,
+        partition_types=types,
+        given=tuple(place for place, one in enumerate(spec_fields) if one.transform.name != "void"),
+        place=Place(
+            data_folder(metadata),
+            tuple(one.name for one in spec_fields),
+            tuple(one.transform for one in spec_fields),
+            types,
+        ),
+        storage=DataStore(dict(settings)),
+        modes=metrics_modes(fields, metadata.properties, sorted_ids),
+        target_bytes=number(metadata.properties, "write.target-file-size-bytes", TARGET_BYTES),
+        options=parquet_options(metadata.properties),
+        sort_order_id=order_id,
+    )
+    chosen = metadata.properties.get("write.distribution-mode", "").strip().lower()
+    usual = "range" if sort else "hash" if partition else "none"
+    distribution = chosen if chosen in {"none", "hash", "range"} else usual
+    if distribution == "hash" and not partition:
+        distribution = "none"
+    if distribution == "range" and not (sort or partition):
+        distribution = "none"
+    task_bytes = number(metadata.properties, "write.spark.advisory-partition-size-bytes", TASK_BYTES)
+    return Stage(name, fields, partition, sort, distribution, task_bytes, files, files.discard)  # type: ignore[arg-type] # one of three
+
+
+def write_fields(fields: Sequence[Field]) -> tuple[WriteField, ...]:
+    """The columns as files hold them."""
+    return tuple(_write_field(one) for one in fields)
+
+
+def _write_field(one: Field) -> WriteField:
+    default = None
+    if one.write_default is not None and not one.children and not one.items:
+        default = default_scalar(one.type, one.write_default)
+    children = write_fields(one.children or one.items)
+    return WriteField(one.id, one.name, one.type, one.required, children, default, one.written_type)
+
+
+def _partition(
+    name: str, metadata: TableMetadata, layout: SpecLayout, paths: Mapping[int, tuple[str, ...]]
+) -> tuple[Cluster, ...]:
+    found = []
+    types = metadata.schema.types
+    for one, type_ in zip(layout.spec.fields, layout.types, strict=True):
+        if type_ is None or one.transform.name == "unknown":
+            raise CommitRefused(
+                f"cannot write to {name}: nobody knows how its partition field {one.name!r} is computed "
+                f"({one.transform}). Replace the field, or write with the engine that made it.",
+                table=name,
+                feature=f"partition field {one.name}",
+            )
+        if one.transform.name == "void":
+            continue
+        if one.source not in paths:
+            raise CommitRefused(
+                f"cannot write to {name}: the column of its partition field {one.name!r} was dropped. Drop the "
+                "partition field as well.",
+                table=name,
+                feature=f"partition field {one.name}",
+            )
+        assert isinstance(one.source, int)  # noqa: S101 - Iceberg's columns have numbers
+        found.append(Cluster(paths[one.source], one.transform, types[one.source]))
+    return tuple(found)
+
+
+def _sort(
+    document: Mapping[str, Any], metadata: TableMetadata, paths: Mapping[int, tuple[str, ...]]
+) -> tuple[tuple[Cluster, ...], int, frozenset[int]]:
+    """The default sort order, its id, and its columns; none, and 0, for one that cannot be followed."""
+    wanted = document.get("default-sort-order-id") or 0
+    order = next((one for one in document.get("sort-orders") or () if one.get("order-id") == wanted), None)
+    found: list[Cluster] = []
+    ids: set[int] = set()
+    for one in order.get("fields", ()) if order else ():
+        source, transform = one.get("source-id"), parse_transform(str(one.get("transform")))
+        if source not in paths or transform.name == "unknown":
+            return (), 0, frozenset()
+        ids.add(source)
+        if transform.name == "void":
+            continue
+        descending, last = one.get("direction") == "desc", one.get("null-order") == "nulls-last"
+        found.append(Cluster(paths[source], transform, metadata.schema.types[source], descending, last))
+    return tuple(found), wanted if found else 0, frozenset(ids)
+
+
+def data_folder(metadata: TableMetadata) -> str:
+    """Where data files go."""
+    location = metadata.location.rstrip("/")
+    properties = metadata.properties
+    chosen = properties.get("write.data.path") or properties.get("write.folder-storage.path") or f"{location}/data"
+    return chosen.rstrip("/")
+
+
+def avro_codec(properties: Mapping[str, str]) -> Codec:
+    """How manifests are compressed."""
+    name = properties.get("write.avro.compression-codec", "gzip").strip().lower()
+    level = properties.get("write.avro.compression-level", "").strip()
+    usable = level.isascii() and level.isdigit() and name in {"gzip", "zstd"}
+    return Codec(CODECS[name], min(int(level), 9 if name == "gzip" else 22) if usable else None)
+
+
+def parquet_options(properties: Mapping[str, str]) -> ParquetOptions:
+    """How Parquet files are written."""
+    codec = properties.get("write.parquet.compression-codec", "zstd").strip().lower()
+    level = properties.get("write.parquet.compression-level", "").strip()
+    return ParquetOptions(
+        codec=_CODECS[codec],
+        level=int(level) if level.lstrip("-").isdigit() and codec in _LEVELS else None,
+        row_group_bytes=number(properties, "write.parquet.row-group-size-bytes", 128 << 20),
+        page_bytes=number(properties, "write.parquet.page-size-bytes", 1 << 20),
+        dictionary_bytes=number(properties, "write.parquet.dict-size-bytes", 2 << 20),
+    )
+
+
+def number(properties: Mapping[str, str], name: str, usual: int) -> int:
+    """A property that is a positive number; the usual one if it is not set, or no number."""
+    text = properties.get(name, "").strip()
+    return int(text) if text.isascii() and text.isdigit() and int(text) else usual
+
+
+def _true(properties: Mapping[str, str], name: str) -> bool:
+    return properties.get(name, "").strip().lower() == "true"

@@ -1,0 +1,1 @@
+"""Paimon tables: partitions, buckets and statistics of keys and values."""

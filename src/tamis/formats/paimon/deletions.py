@@ -1,0 +1,105 @@
+"""Where the deletion vectors of data files are: a snapshot's index manifest names them, and the files they lie in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+from tamis.formats.avro.container import parse_avro
+from tamis.formats.avro.records import read_records
+from tamis.formats.errors import unreadable
+from tamis.formats.paimon.vectors import FRAME, decode_vector
+from tamis.formats.scan import Vectors
+from tamis.formats.storage import Fetch
+
+__all__ = ["Placed", "read_vectors", "vectors_of"]
+
+VERSION: Final = 1
+_VECTORS: Final = "DELETION_VECTORS"
+_ADD: Final = 0
+_RANGES: Final = "_DELETIONS_VECTORS_RANGES"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A data file's vector."""
+
+    file: str
+    """The index file, by its name, or its own location."""
+    external: bool
+    offset: int
+    length: int
+    """As metadata says it: see tamis.formats.paimon.vectors."""
+    rows: int | None
+    """How many rows are deleted; None if its writer did not say."""
+
+
+Key = tuple[int, str]
+"""A data file by its bucket and its name."""
+
+
+def read_vectors(path: str, content: bytes) -> dict[Key, Placed]:
+    """The vectors that an index manifest names. UnreadableMetadataError if it is damaged, or newer than this."""
+    found: dict[Key, Placed] = {}
+    for entry in _records(path, content):
+        try:
+            if entry["_VERSION"] != VERSION:
+                raise unreadable(
+                    path,
+                    f"its entries are of version {entry['_VERSION']}, and this tamis knows version {VERSION}",
+                    cure="Read the table with the engine that wrote it, or use a newer tamis.",
+                )
+            if entry["_INDEX_TYPE"] != _VECTORS:
+                continue
+            if entry["_KIND"] != _ADD:
+                raise unreadable(path, f"an entry that is no addition stands in it: its _KIND is {entry['_KIND']}")
+            for placed in entry[_RANGES] or ():
+                external = entry.get("_EXTERNAL_PATH")
+                key = (entry["_BUCKET"], placed["f0"])
+                if key in found:
+                    raise unreadable(path, f"the file {placed['f0']} has two deletion vectors")
+                where = external or entry["_FILE_NAME"]
+                rows = placed.get("_CARDINALITY")
+                found[key] = Placed(where, external is not None, placed["f1"], placed["f2"], rows)
+        except (KeyError, TypeError) as error:
+            raise unreadable(path, f"it is not an index manifest ({error!r})") from error
+    return found
+
+
+def _records(path: str, content: bytes) -> Sequence[Mapping[str, Any]]:
+    if content[:4] != b"PAR1" and content[:3] != b"ORC":
+        return read_records(parse_avro(path, content))
+    try:
+        table = (
+            pq.ParquetFile(BytesIO(content)).read()
+            if content[:4] == b"PAR1"
+            else orc.ORCFile(BytesIO(content)).read()
+        )
+        return list(table.to_pylist())
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise unreadable(path, f"it is damaged ({str(error).splitlines()[0]})") from error
+
+
+def vectors_of(placed: Sequence[tuple[int, str, Placed]], fetch: Fetch) -> Vectors | None:
+    """The vectors of these files: the number of each, where its index file is, and what stands there.
+
+    How many rows each deletes must be known, or else the rows of its file stand for that.
+    """
+    if not placed:
+        return None
+    return Vectors(
+        data=np.array([number for number, _, _ in placed], np.int64),
+        location=tuple(location for _, location, _ in placed),
+        offset=np.array([one.offset for *_, one in placed], np.int64),
+        length=np.array([one.length + FRAME for *_, one in placed], np.int64),
+        decode=decode_vector,
+        fetch=fetch,
+        rows=sum(one.rows or 0 for *_, one in placed),
+    )

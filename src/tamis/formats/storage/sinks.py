@@ -1,0 +1,94 @@
+"""Files written by an executor, or by this process: on local disk, or in an object store through pyarrow.
+
+Credentials are the environment's: what travels to executors holds none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from tamis.formats.storage.local import local_file, put_path
+
+__all__ = ["SCHEMES", "DataStore", "Sink", "is_local"]
+
+SCHEMES: Final = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "hdfs", "abfs", "abfss", "viewfs"})
+"""Stores that pyarrow can write to."""
+_S3: Final = frozenset({"s3", "s3a", "s3n"})
+
+
+def is_local(path: str) -> bool:
+    """Whether a path, or file: URI, is one of the local file system."""
+    return path.startswith("file:") or "://" not in path
+
+
+@dataclass(slots=True)
+class Sink:
+    """A new file: its stream, and how it ends."""
+
+    path: str
+    stream: Any
+    _closed: bool = False
+
+    def close(self) -> int:
+        """Finish the file; its size."""
+        size = int(self.stream.tell())
+        self.stream.close()
+        self._closed = True
+        return size
+
+    def abandon(self) -> None:
+        """Close the stream of a file that is not wanted any more; whatever it says to that."""
+        if not self._closed:
+            with suppress(Exception):
+                self.stream.close()
+
+
+@dataclass(frozen=True, slots=True)
+class DataStore:
+    """Where files go. settings are of the store's endpoint, and never secret."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def create(self, path: str) -> Sink:
+        """A new file. FileExistsError if there is one of that name on local disk; names are unique elsewhere."""
+        if is_local(path):
+            found = Path(put_path(path))
+            found.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(found, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            os.close(descriptor)
+            return Sink(path, pa.OSFile(str(found), "wb"))
+        system, inside = self._system(path)
+        return Sink(path, system.open_output_stream(inside))
+
+    def remove(self, path: str) -> None:
+        """Delete a file; what cannot be deleted is left, for nothing refers to it."""
+        with suppress(Exception):
+            if is_local(path):
+                Path(local_file(path)).unlink()
+            else:
+                system, inside = self._system(path)
+                system.delete_file(inside)
+
+    def _system(self, path: str) -> tuple[fs.FileSystem, str]:
+        scheme, _, rest = path.partition("://")
+        host, slash, key = rest.partition("/")
+        if scheme in _S3:
+            endpoint = urlsplit(self.settings.get("s3.endpoint", ""))
+            options: dict[str, Any] = {}
+            if endpoint.netloc:
+                options = {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
+            if region := self.settings.get("s3.region"):
+                options["region"] = region
+            return fs.S3FileSystem(**options), rest
+        # Only the root is taken for a URI: Arrow would undo escapes in the rest, which are part of the file's name.
+        system, root = fs.FileSystem.from_uri(f"{'gs' if scheme == 'gcs' else scheme}://{host}/")
+        return system, f"{root.rstrip('/')}{slash}{key}"

@@ -1,0 +1,124 @@
+"""Delete, and overwrite: rows that a condition matches leave the table, and others may come in the same commit.
+
+A file of which every row matches is dropped by metadata alone, unread. One of which some rows may match is read: its
+other rows are written again (copy-on-write), or deletes are written beside it (merge-on-read). Law: afterwards the
+table has exactly the rows for which the condition is not true, and the new ones. A row for which it is NULL stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tamis.formats.edit import Edit, NewDeletes, NewFile, Planned, WritableTable
+from tamis.jobs.work import Change, Changed, Work, drops, reads, run, size_of, total
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Deletion", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion(Change):
+    """What a delete is to do, and how."""
+
+    rows: DataFrame | None = None
+    """Rows that come in the same commit: an overwrite."""
+
+
+def delete(table: WritableTable, job: Deletion) -> Changed:
+    """Plan, read what has to be read, write, and commit.
+
+    A delete that has read no row is planned anew if the table has changed so that it does not fit; others raise the
+    CommitConflict, with all their files removed.
+    """
+    return run(table, lambda newest: _Work(newest, job))
+
+
+class _Work(Work):
+    """One run: from a plan to a commit."""
+
+    command: ClassVar[str] = "delete"
+    job: Deletion
+
+    def __init__(self, table: WritableTable, job: Deletion) -> None:
+        super().__init__(table, job)
+        self.dropped = self.planned(drops)
+        self.read = self.planned(reads)
+        self.has_read = bool(self.read) or job.rows is not None
+        self.need_spark(sum(map(len, self.read)), "or a condition that covers whole files")
+
+    def edit(self) -> tuple[Edit | None, Changed]:
+        dropped, read = self.dropped, self.read
+        if read:
+            self._check_condition()
+        added, removed, marked = self._new_rows(), list(dropped), 0
+        deletes: tuple[NewFile, ...] = ()
+        replaced: frozenset[tuple[str, int | None]] = frozenset()
+        survivors: tuple[NewFile, ...] = ()
+        if read and self.mode == "copy-on-write":
+            survivors = self._survivors()
+            if sum(file.rows for file in survivors) != total(read, "rows"):
+                removed += read
+            else:  # no row of them has left: they may stay as they are
+                self.unwrite(survivors)
+                survivors = ()
+        elif read:
+            new, marked = self._marks(read)
+            deletes, replaced = new.files, new.replaced
+        every = (*added, *survivors)
+        edit = self.edited(added=every, removed=removed, deletes=deletes, referenced=read, replaced=replaced)
+        if edit is None:
+            return None, self.nothing()
+        return edit, Changed(
+            self.source,
+            self.base,
+            files_dropped=sum(map(len, dropped)),
+            files_rewritten=sum(map(len, removed)) - sum(map(len, dropped)),
+            files_added=len(every),
+            delete_files_added=len(deletes),
+            rows_deleted=total(removed, "rows") - sum(file.rows for file in survivors) + marked,
+            rows_added=sum(file.rows for file in added),
+            size_removed=total(removed, "size"),
+            size_added=size_of((*every, *deletes)),
+        )
+
+    def _check_condition(self) -> None:
+        """BindError before anything is written, if Spark does not take the condition."""
+        from tamis.spark.changes import check_condition
+
+        check_condition(self.spark, self.source, self.plan, "DELETE" if self.job.rows is None else "OVERWRITE")
+
+    def _new_rows(self) -> tuple[NewFile, ...]:
+        if self.job.rows is None:
+            return ()
+        from tamis.spark.write import write_rows
+
+        return self.kept(write_rows(self.job.rows, self.table.stage(), self.token))
+
+    def _survivors(self) -> tuple[NewFile, ...]:
+        """The rows of the files to read for which the condition is not true, written by the table's default spec."""
+        from tamis.spark.changes import rows_left
+        from tamis.spark.write import write_rows
+
+        frame = rows_left(self.spark, self.source, self.plan, lineage=self.table.lineage)
+        return self.kept(write_rows(frame, self.table.stage(moved=True), f"{self.token}-rewritten"))
+
+    def _marks(self, read: Sequence[Planned]) -> tuple[NewDeletes, int]:
+        """Deletes of the rows for which the condition is true, and how many rows they take."""
+        from tamis.spark.changes import rows_left, rows_taken
+        from tamis.spark.write import mark_rows
+
+        stage = self.table.stage_deletes(read, self.plan.deletes)
+        frame = rows_taken(self.spark, self.source, self.plan, stage.whole)
+        if stage.whole:
+            # Of these every row is named that is gone, however: so those that stay are told.
+            frame = frame.union(rows_left(self.spark, self.source, self.plan, stage.whole))
+        marks = mark_rows(frame, stage, self.token)
+        self.written += [mark.file.path for mark in marks if mark.file is not None]
+        new = stage.finish(marks, self.token)
+        self.written += dict.fromkeys(file.path for file in new.files if file.path not in self.written)
+        told = sum(mark.rows for mark in marks if mark.paths[0] not in stage.whole)
+        return new, told + sum(file.rows for file in new.files if file.referenced in stage.whole)

@@ -1,0 +1,93 @@
+"""What a reader is asked for: the columns, found among those that a scan has, and what they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from tamis.errors import BindError
+from tamis.formats.scan import MetadataColumn, ReadField, Scan
+from tamis.predicate.names import nearest
+from tamis.spark.stores import Reach
+
+__all__ = ["Reading", "chosen_columns", "chosen_metadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is asked of a scan."""
+
+    reach: Reach
+    scan: Scan
+    columns: tuple[str, ...]
+    metadata_columns: tuple[MetadataColumn, ...]
+    needed: frozenset[str]
+    """Columns to offer: all but those that nobody wants and Spark cannot read. Which are read is Spark's to find."""
+    sql: str
+    asked: frozenset[str]
+    """Columns that are wanted, filtered by, or compared with deletes."""
+    safe: frozenset[tuple[str, ...]]
+    """Columns that the condition names, if none of its lists may have a NULL in it."""
+    unknown: frozenset[str]
+    """Files of which only Spark can tell whether they are those that the metadata describes."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        return self.reach.spark
+
+    def wants(self, field: ReadField) -> bool:
+        """Whether a column is asked for, or may be filtered by. One that Spark has no type for is not offered."""
+        return field.name in self.columns or (field.name in self.needed and self._may_name(field))
+
+    def _may_name(self, field: ReadField) -> bool:
+        """Whether the condition may name the column: False only if its name is nowhere in the text.
+
+        A bound condition does not tell: what cannot be true of any row is not in it, and Spark still reads the text.
+        """
+        return field.name.replace("`", "``").casefold() in self.sql.casefold()
+
+
+def chosen_columns(scan: Scan, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The names as the table has them; all if none are given. BindError for one that it has not."""
+    names = tuple(field.name for field in scan.fields)
+    if columns is None:
+        return names
+    if isinstance(columns, str):
+        columns = (columns,)
+    found = []
+    for name in columns:
+        same = [one for one in names if one == name] or [one for one in names if one.lower() == name.lower()]
+        if len(same) != 1:
+            raise BindError(
+                f"the table has no column {name!r}. Its columns: {', '.join(names)}.",
+                column=name,
+                nearest=tuple(same) or nearest(name, {one: one for one in names}),
+            )
+        found.append(same[0])
+    return tuple(found)
+
+
+def chosen_metadata(
+    names: Sequence[str], offered: Sequence[MetadataColumn], scan: Scan
+) -> tuple[MetadataColumn, ...]:
+    """Those that are asked for, of what the format offers."""
+    own = {field.name.lower() for field in scan.fields}
+    by_name = {column.name: column for column in offered}
+    for name in names:
+        if name not in by_name:
+            raise BindError(
+                f"there is no metadata column {name!r}; there are {', '.join(by_name) or 'none'}.",
+                column=name,
+                nearest=nearest(name, {one: one for one in by_name}),
+            )
+        if name in own:
+            raise BindError(
+                f"the table has a column {name!r} of its own, which hides the metadata column of that name. "
+                "Name it in columns to read it.",
+                column=name,
+                nearest=(),
+            )
+    return tuple(by_name[name] for name in names)

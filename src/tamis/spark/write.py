@@ -1,0 +1,191 @@
+"""Rows of a DataFrame to new files of a table: brought together by partition, written by the executors themselves.
+
+Each task writes Parquet with pyarrow under names of its own, and gives back what it wrote. Only files whose names
+come back are ever committed: a task that ran twice leaves, at worst, files to which nothing refers. Nothing of the
+session is changed but, while the rows are written, how large Spark makes the tasks behind a shuffle.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+from pyspark.sql.types import DataType
+
+from tamis.errors import TamisError, UnwritableRowsError
+from tamis.formats.edit import NULL_IN_REQUIRED, Cluster, DeleteStage, Marked, NewFile, Stage
+from tamis.predicate.names import backticked
+from tamis.sieve.transforms import Transform, apply
+from tamis.spark.fitting import UNFIT, fitted_columns
+from tamis.spark.session import checked, with_settings
+from tamis.spark.shipping import explained, on_executors
+from tamis.spark.telling import Changes, TaskTold, Telling, ToldRows
+from tamis.spark.types import plain_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["mark_rows", "write_changes", "write_rows"]
+
+ADVISORY: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+ANSWER: Final = "file binary"
+_KEY: Final = "__tamis_key_{}"
+"""Names of the columns by which rows are brought together; no table has such."""
+
+
+def write_rows(rows: DataFrame, stage: Stage, token: str) -> list[NewFile]:
+    """Write the rows by the stage, and say which files there are. token is a part of every file's name.
+
+    UnwritableRowsError if the rows do not fit the table, by their schema or for a NULL in a required column.
+    """
+    checked(rows.sparkSession)
+    frame = rows.select(*fitted_columns(rows, stage))
+    return _collected(_clustered(frame, stage), stage, token)
+
+
+def _collected(frame: DataFrame, stage: Stage, token: str, apart: ToldRows | None = None) -> list[Any]:
+    """What the tasks that write a frame give back; what they have written is removed if one fails."""
+    spark = frame.sparkSession
+    answers = frame.mapInArrow(on_executors(spark, _write, stage.write, token, apart), ANSWER)
+    try:
+        with with_settings(spark, {ADVISORY: str(stage.task_bytes)}):
+            found = answers.collect()
+    except BaseException as error:
+        # Tasks that had finished have left files, whose names never came back.
+        stage.discard(token)
+        if not isinstance(error, Exception):
+            raise
+        raise _explained(error, stage) from error
+    return [pickle.loads(row[0]) for row in found]  # noqa: S301 - what our own tasks wrote
+
+
+def write_changes(frame: DataFrame, told: Sequence[str], stage: Stage, token: str) -> Changes:
+    """Write rows that are fitted to the stage, and have the columns that are told behind its own: see ToldRows.
+
+    All comes of one job: the files, what was done to how many rows, and which rows of the table are gone by that.
+    """
+    checked(frame.sparkSession)
+    apart = ToldRows(len(frame.columns) - len(told), tuple(told))
+    found = _collected(_clustered(frame, stage), stage, token, apart)
+    files = [one for one in found if isinstance(one, NewFile)]
+    return Changes.of(files, [one for one in found if isinstance(one, TaskTold)])
+
+
+def mark_rows(places: DataFrame, stage: DeleteStage, token: str) -> list[Marked]:
+    """Tell the stage which rows are gone: places are the paths of data files, and positions in them.
+
+    All rows of a data file come to one task, in order.
+    """
+    spark = checked(places.sparkSession)
+    path, place = places.columns
+    work = on_executors(spark, _write, stage.write, token)
+    together = places.repartition(f.col(backticked(path)))
+    ordered = together.sortWithinPartitions(f.col(backticked(path)), f.col(backticked(place)))
+    try:
+        with with_settings(spark, {ADVISORY: str(stage.task_bytes)}):
+            found = ordered.mapInArrow(work, ANSWER).collect()
+    except BaseException as error:
+        stage.discard(token)
+        if not isinstance(error, Exception):
+            raise
+        explanation = explained(error)
+        raise (explanation if isinstance(explanation, TamisError) else error) from error
+    return [pickle.loads(row[0]) for row in found]  # noqa: S301 - what our own tasks wrote
+
+
+def _clustered(frame: DataFrame, stage: Stage) -> DataFrame:
+    """The rows with their partition values behind them, those of one partition together and in order."""
+    width = len(frame.columns)
+    keys = [_value(one, place) for place, one in enumerate(stage.partition)]
+    order = [_value(one, len(keys) + place) for place, one in enumerate(stage.sort)]
+    frame = frame.select("*", *keys, *(value for value, one in zip(order, stage.sort, strict=True)))
+    names = frame.columns[width:]
+    partition, sort = names[: len(keys)], names[len(keys) :]
+    ordering = [f.col(backticked(name)).asc_nulls_first() for name in partition]
+    ordering += [_ordered(name, one) for name, one in zip(sort, stage.sort, strict=True)]
+    if stage.distribution == "hash":
+        frame = frame.hint("rebalance", *(f.col(backticked(name)) for name in partition))
+    elif stage.distribution == "range":
+        frame = frame.repartitionByRange(*ordering)
+    if ordering:
+        frame = frame.sortWithinPartitions(*ordering)
+    return frame.drop(*sort) if sort else frame
+
+
+def _ordered(name: str, one: Cluster) -> Column:
+    column = f.col(backticked(name))
+    if one.descending:
+        return column.desc_nulls_last() if one.nulls_last else column.desc_nulls_first()
+    return column.asc_nulls_last() if one.nulls_last else column.asc_nulls_first()
+
+
+def _value(one: Cluster, place: int) -> Column:
+    """The value that a cluster groups by: the column itself, or what tamis's own transform makes of it."""
+    column = reduce(lambda outer, name: outer.getField(name), one.path[1:], f.col(backticked(one.path[0])))
+    if one.transform.name != "identity":
+        result = apply(one.transform, pa.array([], one.source)).type
+        column = f.arrow_udf(_applied(one.transform, one.source), _spark_type(result))(column)  # type: ignore[attr-defined]
+    return column.alias(_KEY.format(place))
+
+
+def _applied(transform: Transform, source: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    def values(column: pa.Array) -> pa.Array:
+        return apply(transform, column.cast(source))
+
+    values.__annotations__ = {"column": pa.Array, "return": pa.Array}  # Spark reads them, and not as text
+    return values
+
+
+def _spark_type(type_: pa.DataType) -> DataType:
+    return plain_schema(pa.schema([("value", type_)]))[0].dataType
+
+
+def _write(
+    batches: Iterable[pa.RecordBatch],
+    write: Callable[[Iterable[pa.RecordBatch], str], Iterator[NewFile | Marked]],
+    token: str,
+    apart: ToldRows | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """On an executor: the files of one task, a row each; then what it was told of its rows."""
+    context = TaskContext.get()
+    task, attempt = (0, 0) if context is None else (context.partitionId(), context.taskAttemptId())
+    # A task may run twice at once: names differ in what no two of them share.
+    name = f"{task:05d}-{attempt}-{token}-{uuid4().hex[:8]}"
+    telling = None if apart is None else Telling(apart)
+    files = [pickle.dumps(file, protocol=5) for file in write(telling.rows(batches) if telling else batches, name)]
+    files += [pickle.dumps(telling.told(), protocol=5)] if telling else []
+    yield pa.RecordBatch.from_arrays([pa.array(files, pa.binary())], ["file"])
+
+
+def _explained(error: Exception, stage: Stage) -> Exception:
+    """A task's error as the user should see it."""
+    text = str(error)
+    if NULL_IN_REQUIRED in text:
+        column = text.partition(NULL_IN_REQUIRED)[2].partition("\n")[0].strip().strip("'\"")
+        return UnwritableRowsError(
+            f"cannot write to {stage.table}: some rows have NULL in column {column!r}, which is required. Nothing "
+            "was committed. Filter them out, or give them a value.",
+            table=stage.table,
+            column=column,
+            reason="NULL in a required column",
+            nearest=(),
+        )
+    if UNFIT in text:
+        column, _, kind = text.partition(UNFIT)[2].partition("\n")[0].partition(" as ")
+        return UnwritableRowsError(
+            f"cannot write to {stage.table}: a value does not fit column {column}, which is {kind.strip()}. Nothing "
+            "was committed. Make the value smaller, or the column wider.",
+            table=stage.table,
+            column=column,
+            reason="a value that does not fit",
+            nearest=(),
+        )
+    found = explained(error)
+    return found if isinstance(found, TamisError) else error

@@ -1,0 +1,129 @@
+"""Delta logs that other writers could have made: the connector and tamis read the same rows of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+from tests.making.delta_logs import DeltaLog, add, inline_vector, remove
+from tests.making.sparks import Started
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def spark(started_spark: Started) -> SparkSession:
+    if started_spark.missing:
+        pytest.skip(started_spark.missing)
+    return started_spark.session
+
+
+def test_inline_vectors_odd_paths_and_empty_texts(spark: SparkSession, tmp_path: Path) -> None:
+    """A path with escapes, an absolute one, an empty partition value, and a vector in the log."""
+    root, elsewhere = tmp_path / "t", tmp_path / "else where"
+    sizes = {}
+    for number, path in enumerate(
+        (root / "p=a%3Ab c" / "é [1].parquet", elsewhere / "two.parquet", root / "3.parquet")
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": pa.array(range(number * 10, number * 10 + 10), pa.int64())}), path)
+        sizes[number] = path.stat().st_size
+    log = DeltaLog(root)
+    first = quote("p=a%3Ab c/é [1].parquet")
+    log.begin(
+        add(first, "a:b c", size=sizes[0], stats=None),
+        add((elsewhere / "two.parquet").as_uri(), "", size=sizes[1], stats=None),
+        reader=3,
+        features=("deletionVectors",),
+    )
+    dv = inline_vector([0, 4, 9])
+    log.commit(remove(first), add(first, "a:b c", dv=dv, size=sizes[0], stats=None))
+    log.commit(add("3.parquet", None, size=sizes[2], stats=None))
+    for where in ("true", "part = 'a:b c'", "part = ''", "part is null", "id >= 8 and id < 22"):
+        mine = tamis.open(root).plan(where, spark=spark).read(spark)
+        theirs = spark.read.format("delta").load(str(root)).filter(where)
+        assert sorted(map(repr, mine.collect())) == sorted(map(repr, theirs.collect())), where
+    assert [row.id for row in tamis.open(root).plan("part = 'a:b c'").read(spark).orderBy("id").collect()] == [
+        1,
+        2,
+        3,
+        5,
+        6,
+        7,
+        8,
+    ]
+
+
+ZONELESS = (
+    "2024-01-15 12:00:00",
+    "2024-11-03 01:30:00",  # twice in New York
+    "2024-03-10 02:30:00.5",  # never in New York
+    "1969-07-20 20:17:40.123456",
+    "2024-01-15T17:00:00.000000Z",
+    "2024-01-16",
+)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "+05:00"])
+def test_times_of_partitions_without_a_zone_are_the_sessions(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    """The protocol has them in the writer's zone and names none: the connector takes its session's, and so do we."""
+    log = DeltaLog(tmp_path)
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in (("id", "long"), ("ts", "timestamp"), ("ntz", "timestamp_ntz"))
+    ]
+    files = []
+    for number, text in enumerate(ZONELESS):
+        pq.write_table(pa.table({"id": pa.array([number], pa.int64())}), tmp_path / f"{number}.parquet")
+        size = (tmp_path / f"{number}.parquet").stat().st_size
+        values = {"ts": text, "ntz": text.rstrip("Z").replace("T", " ")}
+        files.append(add(f"{number}.parquet", size=size, stats=None, values=values))
+    log.begin(
+        *files,
+        reader=3,
+        features=("timestampNtz",),
+        schema={"type": "struct", "fields": fields},
+        partitions=("ts", "ntz"),
+    )
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        table = tamis.open(tmp_path)
+        frame = spark.read.format("delta").load(str(tmp_path))
+        plans = {
+            "true": table.plan(),
+            f"ts = timestamp'{ZONELESS[1]}'": table.plan(f"ts = timestamp'{ZONELESS[1]}'", spark=spark),
+            f"ts <= timestamp'{ZONELESS[2]}'": table.plan(f"ts <= timestamp'{ZONELESS[2]}'", time_zone=zone),
+            f"ntz = '{ZONELESS[3]}'": table.plan(f"ntz = '{ZONELESS[3]}'"),
+        }
+        for where, plan in plans.items():
+            mine = sorted(plan.read(spark, metadata_columns=["_partition"]).collect())
+            assert all(row._partition.ts == row.ts for row in mine)
+            assert [repr(row[:3]) for row in mine] == [repr(row[:]) for row in sorted(frame.filter(where).collect())]
+        noon = table.plan(f"ts = timestamp'{ZONELESS[0]}'", spark=spark)
+        assert noon.files["path"].to_pylist() == (
+            ["0.parquet"] if zone != "America/New_York" else ["0.parquet", "4.parquet"]
+        )
+        there = table.plan(f"ts = timestamp'{ZONELESS[0]}'", spark=spark, executors="always")
+        assert sorted(there.files["path"].to_pylist()) == noon.files["path"].to_pylist()
+        unknown = table.plan(f"ts = timestamp'{ZONELESS[0]}Z'")
+        assert unknown.stats.kept >= 5
+        assert any("says no time zone" in note for note in unknown.stats.notes)
+        unasked = table.plan("id = 1", spark=spark)
+        zoned = table.plan("ts > timestamp'2024-01-01 00:00:00Z'", spark=spark)
+        spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
+        with pytest.raises(tamis.errors.TimeZoneError, match="partition values without a time zone"):
+            zoned.read(spark)
+        theirs = spark.read.format("delta").load(str(tmp_path)).filter("id = 1")
+        assert unasked.read(spark).collect() == theirs.collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)

@@ -1,0 +1,64 @@
+"""Commits through a catalog: what they ask of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+import tamis
+from tamis.errors import CatalogError, NoSuchTableError
+from tamis.formats import writable_table
+from tests.making.edits import data_file, edit
+
+SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "n", LongType(), required=False))
+
+
+def asked(folder: Path, manifests: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a delete asks the catalog for a table of so many manifests."""
+    folder.mkdir()
+    catalog = SqlCatalog("c", uri=f"sqlite:///{folder / 'c.db'}", warehouse=folder.as_uri())
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", SCHEMA)
+    for number in range(manifests):
+        to = writable_table(tamis.open("db.t", catalog=catalog, cache=False).source)
+        to.commit(edit(to, "append", added=(data_file(str(folder), number, 0),)))
+    table = tamis.open("db.t", catalog=catalog, cache=False)
+    calls: list[object] = []
+    load = SqlCatalog.load_table
+
+    def counting(mine: SqlCatalog, name: object) -> object:
+        calls.append(name)
+        return load(mine, name)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlCatalog, "load_table", counting)
+        done = table.delete("id < 20")
+    assert done.files_dropped == 2
+    catalog.close()
+    return len(calls)
+
+
+def test_a_commit_asks_the_catalog_as_often_for_many_manifests_as_for_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer has all of the table's metadata: asked for each manifest, it made commits several times slower."""
+    assert asked(tmp_path / "few", 3, monkeypatch) == asked(tmp_path / "many", 12, monkeypatch)
+
+
+def test_a_table_that_was_dropped_or_a_catalog_that_is_gone_is_an_error_of_ours(tmp_path: Path) -> None:
+    """Whatever the catalog's client raises: scripts catch errors of tamis."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path / 'c.db'}", warehouse=tmp_path.as_uri())
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", SCHEMA)
+    table = tamis.open("db.t", catalog=catalog, cache=False)
+    catalog.drop_table("db.t")
+    with pytest.raises(NoSuchTableError, match=r"no table 'db\.t' any more"):
+        table.delete("id < 20")
+    (tmp_path / "c.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(CatalogError, match=r"newest state of 'db\.t'"):
+        table.delete("id < 20")
+    catalog.close()

@@ -1,0 +1,79 @@
+"""Columns of data files as the table has them: exact, or an error that names the column."""
+
+from __future__ import annotations
+
+import uuid
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from tamis.formats.rows.conform import Misread, conformed
+from tamis.formats.rows.orc import exact
+from tamis.formats.rows.orc_footer import patched, read_footer
+from tamis.formats.rows.reading import read_rows
+from tamis.formats.scan import ReadField
+
+TIMES = [-(10**15) - 1, -1_000_000, -999_999, -1, 0, 1, None, 1_700_000_000_123_456]
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "zlib", "zstd"])
+def test_times_read_twice_are_the_times_that_were_written(tmp_path: Path, codec: str) -> None:
+    """The second reading takes the footer apart and puts it together: every stripe, codec, and fields in lists."""
+    path = tmp_path / "times.orc"
+    times = pa.array(TIMES * 1000, pa.timestamp("us"))
+    nested = pa.ListArray.from_arrays(pa.array(range(len(times) + 1), pa.int32()), times)
+    orc.write_table(pa.table({"at": times, "li": nested}), path, compression=codec)
+    with path.open("rb") as stream:
+        footer = read_footer(stream)
+        assert footer is not None
+        seconds = orc.ORCFile(pa.PythonFile(patched(stream, footer), mode="r"))
+        nanos = orc.ORCFile(path)
+        for name, wanted in (("at", times), ("li", nested)):
+            found = [
+                exact(nanos.read_stripe(n).column(name), seconds.read_stripe(n).column(name))
+                for n in range(nanos.nstripes)
+            ]
+            assert pa.concat_arrays(found).to_pylist() == wanted.to_pylist()
+
+
+def test_bytes_that_are_no_footer_tell_nothing() -> None:
+    """Nothing is concluded from what is not understood."""
+    assert read_footer(BytesIO(b"ORC" + bytes(range(1, 120)))) is None
+
+
+def test_uuids_are_text_with_nulls_and_in_slices() -> None:
+    values = [uuid.UUID(int=number * 7**40 % 2**128) for number in range(9)]
+    array = pa.array([one.bytes for one in values[:4]] + [None] + [one.bytes for one in values[5:]], pa.binary(16))
+    field = ReadField("u", pa.uuid(), written_as="u")
+    found = conformed(array.slice(2, 6), pa.field("u", array.type), field)
+    assert found.to_pylist() == [str(values[2]), str(values[3]), None, *map(str, values[5:8])]
+
+
+def test_a_type_that_holds_fewer_values_is_refused_by_name() -> None:
+    """A long is no int: rather an error than another number."""
+    field = ReadField("n", pa.int32(), written_as="n")
+    with pytest.raises(Misread, match="column 'n' is int64 in the file, which cannot be read as int32"):
+        conformed(pa.array([2**40]), pa.field("n", pa.int64()), field)
+
+
+def test_what_a_struct_lacks_is_its_default_and_null_where_the_struct_is(tmp_path: Path) -> None:
+    path = tmp_path / "structs.orc"
+    orc.write_table(pa.table({"st": pa.array([{"a": 1}, None, {"a": None}])}), path)
+    children = (
+        ReadField("b", pa.int64(), written_as="a"),
+        ReadField("c", pa.string(), written_as="absent", default=pa.scalar("x")),
+    )
+    kind = pa.struct([("b", pa.int64()), ("c", pa.string())])
+    with path.open("rb") as stream:
+        ((rows, (column, lost)),) = read_rows(
+            str(path),
+            stream,
+            "orc",
+            [ReadField("st", kind, written_as="st", children=children), ReadField("no", pa.int64())],
+        )
+    assert (rows, lost) == (3, None)
+    assert column is not None
+    assert column.to_pylist() == [{"b": 1, "c": "x"}, None, {"b": None, "c": "x"}]
