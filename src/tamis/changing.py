@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
-from tamis.arguments import check_dataframe, check_session, check_type
+from tamis.arguments import check_dataframe, check_session, check_storage, check_type
 from tamis.formats import FormatTable, writable_table
 from tamis.formats.edit import Evolution, Isolation, Mode
 from tamis.merging import MergeBuilder, MergeOptions
@@ -38,6 +38,9 @@ class DeleteOptions(TypedDict, total=False):
     case_sensitive: bool | None
     time_zone: str | None
     """As for plan."""
+    storage: Literal["session", "catalog"]
+    """Whose settings of an object store files are read and written with: the session's, and those that each machine
+    that writes has, or, as "catalog", those that the table was opened with."""
 
 
 class Changeable:
@@ -53,12 +56,18 @@ class Changeable:
         case_sensitive: bool | None = None,
         time_zone: str | None = None,
         spark: SparkSession | None = None,
+        storage: Literal["session", "catalog"] = "session",
     ) -> ScanPlan:
         """Which files can hold a row that matches, and why."""
         raise NotImplementedError
 
     def append(
-        self, rows: DataFrame, *, branch: str | None = None, snapshot_properties: Mapping[str, str] | None = None
+        self,
+        rows: DataFrame,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        storage: Literal["session", "catalog"] = "session",
     ) -> Appended[Self]:
         """Add the rows of a DataFrame to the table as it is now, on Spark, in one commit.
 
@@ -67,14 +76,16 @@ class Changeable:
         commit that loses a race is tried again, as the table's `commit.retry.*` say. This value stays what it is:
         the result's `table` has the rows. branch is the one to change: if not given, the one that the table was
         opened at with ref=, and else main. snapshot_properties go into the snapshot's summary. No rows, and no
-        properties: no snapshot.
+        properties: no snapshot. storage="catalog" has executors write to the table's store by the access that it was
+        opened with; else each of them does by its own environment's.
         """
         check_dataframe("rows", rows)
         check_type("branch", branch, str, type(None), expected="the name of a branch")
+        check_storage(storage)
         properties = _properties(snapshot_properties)
         from tamis.jobs.append import append
 
-        table = writable_table(self.source)
+        table = writable_table(self.source, hands_access=storage == "catalog")
         done = append(table, rows, branch=table.branch if branch is None else branch, properties=properties)
         return Appended(self._at(done.source), done.snapshot_id, done.files, done.rows, done.size, done.attempts)
 
@@ -123,7 +134,7 @@ class Changeable:
             check_session(spark)
         from tamis.jobs.update import Updating, update
 
-        table = writable_table(self.source)
+        table = writable_table(self.source, hands_access=options.get("storage") == "catalog")
         job = Updating(
             lambda source: self._judged(source, where, spark, options),
             spark,
@@ -240,7 +251,7 @@ class Changeable:
             check_session(spark)
         from tamis.jobs.delete import Deletion, delete
 
-        table = writable_table(self.source)
+        table = writable_table(self.source, hands_access=options.get("storage") == "catalog")
         job = Deletion(
             lambda source: self._judged(source, where, spark, options),
             spark,
@@ -273,6 +284,7 @@ class Changeable:
             spark=spark,
             case_sensitive=options.get("case_sensitive"),
             time_zone=options.get("time_zone"),
+            storage=options.get("storage") or "session",
         )
 
     def _at(self, source: FormatTable) -> Self:
@@ -299,6 +311,7 @@ def check_options(options: Mapping[str, object], known_options: Collection[str],
         if value is not None and value not in known:
             raise ValueError(f"{name} is {printable(str(value))!r}: give {known[0]!r} or {known[1]!r}.")
     check_type("branch", options.get("branch", "main"), str, expected="the name of a branch")
+    check_storage(options.get("storage"))
 
 
 def _check_set(name: str, values: object) -> None:

@@ -42,6 +42,7 @@ class MergeOptions(TypedDict, total=False):
     """"serializable" or "snapshot"; if not given, as `write.merge.isolation-level` says, and else serializable."""
     branch: str
     snapshot_properties: Mapping[str, str] | None
+    storage: Literal["session", "catalog"]
     """As for delete."""
 
 
@@ -279,7 +280,7 @@ class MergeBuilder(Generic[TableT]):
                 ".when_not_matched_insert_all()."
             )
         table: Any = self.table
-        return writable_table(table.source)
+        return writable_table(table.source, hands_access=self.options.get("storage") == "catalog")
 
     def _matching(self, source: FormatTable) -> Matching:
         from tamis.predicate.matching import Sides, matching
@@ -305,7 +306,12 @@ class MergeBuilder(Generic[TableT]):
     def _planned(self, source: FormatTable, prepared: MergeSource) -> ScanPlan:
         """The files that may hold a row that matches, or that a clause for rows without a match may change."""
         table: Any = self.table
-        plan = partial(table._at(source).plan, alias=self.target_alias, spark=self.source.sparkSession)  # noqa: SLF001
+        plan = partial(
+            table._at(source).plan,  # noqa: SLF001 - of the same package
+            alias=self.target_alias,
+            spark=self.source.sparkSession,
+            storage=self.options.get("storage") or "session",
+        )
         alone = self._matching(source).target_only
         mine = _all(alone) if alone else None
         keys = [] if prepared.keys is None else [prepared.keys]

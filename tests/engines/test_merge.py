@@ -256,6 +256,7 @@ def test_what_cannot_be_meant_leaves_the_table_untouched(warehouse: Warehouse) -
         (TypeError, "on is an int", lambda: table.merge(one, 5)),  # type: ignore[arg-type]
         (TypeError, "no option 'moode'", lambda: table.merge(one, "true", moode="x")),  # type: ignore[call-arg]
         (ValueError, "mode is 'x'", lambda: table.merge(one, "true", mode="x")),  # type: ignore[arg-type]
+        (ValueError, "storage is 'x'", lambda: table.merge(one, "true", storage="x")),  # type: ignore[arg-type]
         (ValueError, "two names", lambda: table.merge(one, "true", target_alias="s")),
         (ValueError, "no clause", merge.run),
         (ValueError, "is empty", lambda: merge.when_matched_update({})),

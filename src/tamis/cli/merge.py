@@ -18,6 +18,7 @@ from tamis.cli.options import (
     Quiet,
     Remote,
     SessionZone,
+    Storage,
     TableFormat,
     TableName,
     read_condition,
@@ -98,6 +99,7 @@ def merge(  # noqa: PLR0913 - an argument an option
     mode: Mode = None,
     isolation: Isolation = None,
     branch: Branch = "main",
+    storage: Storage = "session",
     quiet: Quiet = False,
     catalog: Catalog = None,
     table_format: TableFormat = None,
@@ -131,7 +133,7 @@ def merge(  # noqa: PLR0913 - an argument an option
     side = Dimension.of(source, source_format, source_where, catalog)
     if session.shares_files:
         side.require()
-    options: MergeOptions = {"mode": mode, "isolation": isolation, "branch": branch}
+    options: MergeOptions = {"mode": mode, "isolation": isolation, "branch": branch, "storage": storage}
     start = perf_counter()
     with session.started() as spark, SparkWatch(spark):
         frame = side.read(spark, "session", shares_files=session.shares_files)

@@ -124,7 +124,7 @@ Storage = Annotated[
         "--storage",
         parser=_storage,
         metavar="WHOSE",
-        help="Whose settings of an object store Spark reads with: session, or catalog, those the table is opened by.",
+        help="Whose settings of an object store Spark uses: session, or catalog, those the table is opened by.",
     ),
 ]
 TimeZone = Annotated[

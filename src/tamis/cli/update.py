@@ -17,6 +17,7 @@ from tamis.cli.options import (
     Quiet,
     Remote,
     SessionZone,
+    Storage,
     TableFormat,
     TableName,
     read_condition,
@@ -57,6 +58,7 @@ def update(  # noqa: PLR0913 - an argument an option
     mode: Mode = None,
     isolation: Isolation = None,
     branch: Branch = "main",
+    storage: Storage = "session",
     quiet: Quiet = False,
     catalog: Catalog = None,
     table_format: TableFormat = None,
@@ -82,6 +84,7 @@ def update(  # noqa: PLR0913 - an argument an option
         "mode": mode,
         "isolation": isolation,
         "branch": branch,
+        "storage": storage,
         "case_sensitive": case_sensitive,
         "time_zone": zone,
     }

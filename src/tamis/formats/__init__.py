@@ -139,8 +139,9 @@ class Format:
     """Whether a folder of an object store tells the table's newest state. Iceberg's does not: its catalog does."""
     has_catalog: Callable[[object], bool] = _foreign
     """Whether this is a catalog of the format's own library, in which names are the format's tables."""
-    write: Callable[[Any], WritableTable] | None = None
-    """A table of the format, read anew to be changed. None if this version does not write it."""
+    write: Callable[[Any, bool], WritableTable] | None = None
+    """A table of the format, read anew to be changed, and whether who writes its files is told who may enter their
+    store. None if this version does not write it."""
     list_catalog: Callable[[str | None], CatalogListing] | None = None
     """The catalogs that are configured; what one has; or what a namespace has. None if the format knows none."""
 
@@ -204,8 +205,11 @@ FORMATS: Final[tuple[Format, ...]] = (
 """All formats that a folder's layout tells apart. The first opens what no other claims: files and names."""
 
 
-def writable_table(table: FormatTable) -> WritableTable:
-    """The table as it is now, to be changed. CommitRefused if it was opened so that it cannot be."""
+def writable_table(table: FormatTable, *, hands_access: bool = False) -> WritableTable:
+    """The table as it is now, to be changed. CommitRefused if it was opened so that it cannot be.
+
+    hands_access has executors write by the access that the table was opened with; else each by its environment's.
+    """
     entry = next(one for one in FORMATS if table.format.startswith(one.key))
     if entry.write is None:
         raise CommitRefused(
@@ -213,7 +217,7 @@ def writable_table(table: FormatTable) -> WritableTable:
             table=table.name,
             feature=entry.name,
         )
-    return entry.write(table)
+    return entry.write(table, hands_access)
 
 
 def state_of(format: str, id_: int | None) -> str:  # noqa: A002 - as it is called everywhere

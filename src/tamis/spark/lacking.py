@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tamis.errors import SparkStorageError
 from tamis.formats.errors import shown
+from tamis.formats.storage.access import S3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["S3", "Lack", "found_lack", "is_of"]
+__all__ = ["Lack", "found_lack", "is_of"]
 
-S3: Final = frozenset({"s3", "s3a", "s3n"})
 HADOOP: Final = "3.4.2"
 """Of Spark 4.1, for a session that does not say its own."""
 CLOUD: Final = "org.apache.spark:spark-hadoop-cloud_2.13:{spark}"

@@ -37,7 +37,7 @@ from tamis.spark.second_way import Files, arrow_frame, why_not_spark
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.stored import PLACE, stored_fields, stored_first, with_stored
-from tamis.spark.stores import Store, reach_of
+from tamis.spark.stores import Store, reach_of, storage_of
 from tamis.spark.types import (
     can_default,
     has_literal,
@@ -64,11 +64,12 @@ def read_plan(
     *,
     columns: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
-    storage: Store = "session",
+    storage: Store | None = None,
 ) -> DataFrame:
     """The rows that match, with the table's columns or those that are named, then the metadata columns.
 
-    storage="catalog" has Spark's readers enter the table's store with what the table was opened with.
+    storage="catalog" has Spark's readers enter the table's store with what the table was opened with; if it is not
+    given, as the plan was made.
     """
     check_zone(plan.sieve.predicate, spark)
     check_meaning(plan.sieve.predicate, source.schema, spark)
@@ -86,7 +87,7 @@ def read_plan(
     predicate = plan.sieve.predicate
     safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
     unknown = scan.unknown_sizes()
-    reach = reach_of(spark, source, storage)
+    reach = reach_of(spark, source, storage or storage_of(plan))
     reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, unknown)
     frames = [_frame(reading, group) for group in scan.groups if not group.merged]
     frames += _merged_frames(reading, [group for group in scan.groups if group.merged])

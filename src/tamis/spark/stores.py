@@ -22,14 +22,15 @@ from weakref import WeakKeyDictionary
 from tamis.errors import SparkStorageError
 from tamis.formats import FormatTable
 from tamis.formats.errors import shown
-from tamis.formats.storage.access import Access
-from tamis.spark.lacking import S3, found_lack, is_of
+from tamis.formats.storage.access import S3, Access, not_handed
+from tamis.sieve.plan import ScanPlan
+from tamis.spark.lacking import found_lack, is_of
 from tamis.spark.session import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Reach", "Store", "reach_of"]
+__all__ = ["Reach", "Store", "reach_of", "storage_of"]
 
 Store = Literal["session", "catalog"]
 """Whose settings a table's files are read with: the session's, or those that the table was opened with."""
@@ -72,8 +73,9 @@ class Reach:
         if self.access is None or not any(scheme not in ANYWHERE for scheme, _ in stores):
             return {}
         for scheme, store in sorted(stores):
-            if scheme not in ANYWHERE and (scheme not in S3 or self.access.needs is not None):
-                raise _not_handed(f"{scheme}://{store}", scheme, self.access)
+            fault = None if scheme in ANYWHERE else not_handed(f"{scheme}://{store}", self.access)
+            if fault is not None:
+                raise fault
         if self.access.secret is not None and is_remote(self.spark) and not _is_redacted(self.spark):
             raise _kept(", ".join(sorted(f"{scheme}://{store}" for scheme, store in stores if scheme in S3)))
         told = _settings(self.access)
@@ -119,6 +121,12 @@ def reach_of(spark: SparkSession, table: FormatTable, storage: Store) -> Reach:
     return Reach(spark, table.access() if storage == "catalog" else None)
 
 
+def storage_of(plan: ScanPlan) -> Store:
+    """Whose settings the plan's files are read with, as it was made; the session's if it does not say."""
+    found: Store = getattr(plan, "storage", "session")
+    return found
+
+
 def _settings(access: Access) -> dict[str, str]:
     """What Hadoop's client for S3 is told, by its own names."""
     told: dict[str, str] = {}
@@ -136,22 +144,6 @@ def _settings(access: Access) -> dict[str, str]:
         told |= {"access.key": access.key, "secret.key": access.secret}
         told |= {} if access.token is None else {"session.token": access.token}
     return told
-
-
-def _not_handed(store: str, scheme: str, access: Access) -> SparkStorageError:
-    if scheme in S3:
-        reason = f"the catalog says {access.needs}, which Spark's reader does not follow"
-    else:
-        reason = "Hadoop's reader of that store takes none from here"
-    return SparkStorageError(
-        f"cannot hand the access to {shown(store)} to Spark: {reason}. Leave storage='catalog' out, and give the "
-        "session its own settings for the store.",
-        path=shown(store),
-        scheme=scheme,
-        package=None,
-        settings=(),
-        reason=reason,
-    )
 
 
 def _is_redacted(spark: SparkSession) -> bool:

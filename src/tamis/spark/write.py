@@ -19,8 +19,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql.types import DataType
 
-from tamis.errors import TamisError, UnwritableRowsError
+from tamis.errors import TamisError, UnwritableFileError, UnwritableRowsError
 from tamis.formats.edit import NULL_IN_REQUIRED, Cluster, DeleteStage, Marked, NewFile, Stage
+from tamis.formats.storage.sinks import BECAUSE, UNWRITTEN
 from tamis.predicate.names import backticked
 from tamis.sieve.transforms import Transform, apply
 from tamis.spark.fitting import UNFIT, fitted_columns
@@ -95,8 +96,7 @@ def mark_rows(places: DataFrame, stage: DeleteStage, token: str) -> list[Marked]
         stage.discard(token)
         if not isinstance(error, Exception):
             raise
-        explanation = explained(error)
-        raise (explanation if isinstance(explanation, TamisError) else error) from error
+        raise _unwritten(str(error)) or _known(error) from error
     return [pickle.loads(row[0]) for row in found]  # noqa: S301 - what our own tasks wrote
 
 
@@ -187,5 +187,23 @@ def _explained(error: Exception, stage: Stage) -> Exception:
             reason="a value that does not fit",
             nearest=(),
         )
+    return _unwritten(text) or _known(error)
+
+
+def _unwritten(text: str) -> UnwritableFileError | None:
+    """The error for a file that a store did not take; None if the text tells of none."""
+    if UNWRITTEN not in text:
+        return None
+    path, _, reason = text.partition(UNWRITTEN)[2].partition("\n")[0].partition(BECAUSE)
+    return UnwritableFileError(
+        f"cannot write {path}: {reason} Nothing was committed. Executors enter the store as their own environment "
+        "says; storage='catalog' hands them the access that the table was opened with.",
+        path=path,
+        reason=reason,
+        unknown=False,
+    )
+
+
+def _known(error: Exception) -> Exception:
     found = explained(error)
     return found if isinstance(found, TamisError) else error

@@ -268,6 +268,8 @@ def test_what_cannot_be_meant_is_an_error_at_once(tmp_path: Path) -> None:
         table.delete("true", mode="merge")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="serializable"):
         table.delete("true", isolation="none")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="storage is 'there': give one of 'session', 'catalog'"):
+        table.delete("true", storage="there")  # type: ignore[arg-type]
 
 
 def test_the_command_shows_what_it_would_do_and_does_it(

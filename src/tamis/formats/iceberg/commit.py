@@ -34,10 +34,12 @@ from tamis.formats.iceberg.evolving import evolved
 from tamis.formats.iceberg.homes import Home, Lost, State
 from tamis.formats.iceberg.metadata import MAIN, Snapshot, TableMetadata
 from tamis.formats.iceberg.snapshots import RESERVED
-from tamis.formats.iceberg.stage import check_supported, number, stage_of
+from tamis.formats.iceberg.stage import check_supported, data_folder, number, stage_of
 from tamis.formats.iceberg.stage_deletes import delete_stage
 from tamis.formats.iceberg.table import LINEAGE, ROWS_WITHOUT_IDS, IcebergTable
 from tamis.formats.scan import MetadataColumn
+from tamis.formats.storage.access import access_of, not_handed
+from tamis.formats.storage.sinks import DataStore, is_hosted
 from tamis.predicate.arrays import Mask
 from tamis.sieve.outcome import Outcome
 from tamis.sieve.plan import DeleteCounts, ScanPlan
@@ -55,15 +57,17 @@ class WritableIceberg:
     opened: IcebergTable
     home: Home
     state: State
+    hands_access: bool = False
+    """Whether who writes data files is told who may enter their store."""
 
     @classmethod
-    def of(cls, table: IcebergTable) -> WritableIceberg:
+    def of(cls, table: IcebergTable, hands_access: bool = False) -> WritableIceberg:  # noqa: FBT001, FBT002 - as FORMATS has it
         """The table, read anew. CommitRefused if it was opened so that it cannot be changed.
 
         CommitConflict if another table has its name by now: nobody has asked for that one to be changed.
         """
         home = home_of(table.name, table.origin)
-        return cls(table, home, _same_table(table.name, table.metadata, home.read()))
+        return cls(table, home, _same_table(table.name, table.metadata, home.read()), hands_access)
 
     @property
     def name(self) -> str:
@@ -120,14 +124,25 @@ class WritableIceberg:
 
     def stage_deletes(self, files: Sequence[Planned], deletes: DeleteCounts | None) -> DeleteStage:
         """How rows of these data files are marked as gone."""
-        return delete_stage(self.name, self.state, self.home, files, deletes)
+        return delete_stage(self.name, self.state, self.home, self._data_store(), files, deletes)
 
     def stage(self, *, moved: bool = False) -> Stage:
         """How new rows are to be written; moved ones have their lineage with them."""
         lineage = [
             WriteField(one.stored, one.name, pa.int64()) for one in self._lineage if moved and one.stored is not None
         ]
-        return stage_of(self.name, self.state.document, self.state.metadata, self.home.settings, lineage)
+        return stage_of(self.name, self.state.document, self.state.metadata, self._data_store(), lineage)
+
+    def _data_store(self) -> DataStore:
+        """Where data files go, and how whoever writes them gets there."""
+        settings, folder = dict(self.home.settings), data_folder(self.state.metadata)
+        if not self.hands_access or is_hosted(folder):
+            return DataStore(settings)
+        access = access_of(self.home.fetch)
+        fault = not_handed(folder, access)
+        if fault is not None:
+            raise fault
+        return DataStore(settings, access.for_arrow())
 
     def evolve(self, wanted: Evolution) -> tuple[IcebergTable, int, bool]:
         """Try once to change the default spec."""
@@ -154,7 +169,7 @@ class WritableIceberg:
     def newest(self) -> WritableIceberg:
         """The table as it is now, read anew. CommitConflict if another has its name."""
         state = _same_table(self.name, self.state.metadata, self.home.read())
-        return WritableIceberg(self.opened, self.home, state)
+        return replace(self, state=state)
 
     def table(self, branch: str = MAIN) -> IcebergTable:
         """This state of the branch, to be planned over."""

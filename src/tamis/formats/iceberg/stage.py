@@ -90,7 +90,7 @@ def stage_of(
     name: str,
     document: Mapping[str, Any],
     metadata: TableMetadata,
-    settings: Mapping[str, str],
+    storage: DataStore,
     lineage: Sequence[WriteField] = (),
 ) -> Stage:
     """How rows are written to the table as it is now; lineage is what rows have beside the table's columns."""
@@ -113,7 +113,7 @@ def stage_of(
             tuple(one.transform for one in spec_fields),
             types,
         ),
-        storage=DataStore(dict(settings)),
+        storage=storage,
         modes=metrics_modes(fields, metadata.properties, sorted_ids),
         target_bytes=number(metadata.properties, "write.target-file-size-bytes", TARGET_BYTES),
         options=parquet_options(metadata.properties),

@@ -39,7 +39,12 @@ GRANULARITY: Final = "write.delete.granularity"
 
 
 def delete_stage(
-    name: str, state: State, home: Home, files: Sequence[Planned], deletes: DeleteCounts | None
+    name: str,
+    state: State,
+    home: Home,
+    storage: DataStore,
+    files: Sequence[Planned],
+    deletes: DeleteCounts | None,
 ) -> DeleteStage:
     """How rows of these files are marked. CommitRefused for a table of version 1, which has no deletes."""
     metadata = state.metadata
@@ -59,7 +64,7 @@ def delete_stage(
         made = PositionFiles(
             {path: (one.spec_id, one.partition) for path, one in targets.items()},
             {spec_id: _place(metadata, spec_id) for spec_id in {one.spec_id for one in targets.values()}},
-            DataStore(dict(home.settings)),
+            storage,
             parquet_options(metadata.properties),
             by_file,
         )

@@ -1,6 +1,7 @@
 """Who may enter an object store, as a catalog, another library or the environment says: to be handed to Spark.
 
-Law: it is handed on to a reader of the same table alone. Nothing of it is in a repr, and it cannot be pickled.
+Law: it is handed on to readers and writers of the same table alone. Nothing of it is in a repr, and it cannot be
+pickled: what a writer on an executor is given is made for it, at the user's request.
 """
 
 from __future__ import annotations
@@ -8,9 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
-__all__ = ["Access", "Grants", "access_of", "environment_access", "renamed", "s3_access"]
+from tamis.errors import SparkStorageError
+from tamis.formats.errors import shown
+
+__all__ = ["S3", "Access", "Grants", "access_of", "environment_access", "not_handed", "renamed", "s3_access"]
+
+S3: Final = frozenset({"s3", "s3a", "s3n"})
+"""Schemes of the one store whose access can be handed on."""
 
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -40,6 +48,20 @@ class Access:
     def __reduce__(self) -> tuple[object, ...]:
         """TypeError: credentials travel in no pickle."""
         raise TypeError("credentials of a store are not pickled")
+
+    def for_arrow(self) -> dict[str, Any]:
+        """What pyarrow's client for S3 is told, on whichever machine: the one form in which credentials travel."""
+        endpoint = urlsplit(self.endpoint or "")
+        told: dict[str, Any] = {
+            "endpoint_override": endpoint.netloc or None,
+            "scheme": endpoint.scheme or None,
+            "region": self.region,
+            "force_virtual_addressing": self.virtual_hosts or None,
+            "anonymous": self.anonymous or None,
+        }
+        if not self.anonymous:
+            told |= {"access_key": self.key, "secret_key": self.secret, "session_token": self.token}
+        return {name: value for name, value in told.items() if value is not None}
 
 
 @runtime_checkable
@@ -82,6 +104,27 @@ def s3_access(properties: Mapping[str, str]) -> Access:
         anonymous,
         said.get("s3.force-virtual-addressing", "").lower() == "true",
         needs,
+    )
+
+
+def not_handed(path: str, access: Access) -> SparkStorageError | None:
+    """Why the access to the store of this path cannot be handed on; None if it can."""
+    scheme, _, rest = path.partition("://")
+    store = f"{scheme}://{rest.partition('/')[0]}"
+    if scheme.lower() not in S3:
+        reason = "Hadoop's client of that store takes none from here"
+    elif access.needs is not None:
+        reason = f"the catalog says {access.needs}, which no other client follows"
+    else:
+        return None
+    return SparkStorageError(
+        f"cannot hand the access to {shown(store)} to Spark: {reason}. Leave storage='catalog' out, and give the "
+        "session its own settings for the store.",
+        path=shown(store),
+        scheme=scheme.lower(),
+        package=None,
+        settings=(),
+        reason=reason,
     )
 
 

@@ -1,13 +1,14 @@
 """Files written by an executor, or by this process: on local disk, or in an object store through pyarrow.
 
-Credentials are the environment's: what travels to executors holds none.
+Credentials are the environment's, where the file is written, unless a user asks that the table's be handed on: then,
+and only then, they travel to executors.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -16,18 +17,40 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
+from tamis.formats.errors import shown
+from tamis.formats.storage.access import S3
 from tamis.formats.storage.local import local_file, put_path
+from tamis.formats.storage.secrets import safe_reason
 
-__all__ = ["SCHEMES", "DataStore", "Sink", "is_local"]
+__all__ = ["BECAUSE", "SCHEMES", "UNWRITTEN", "DataStore", "Sink", "is_hosted", "is_local"]
 
 SCHEMES: Final = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "hdfs", "abfs", "abfss", "viewfs"})
 """Stores that pyarrow can write to."""
-_S3: Final = frozenset({"s3", "s3a", "s3n"})
+UNWRITTEN: Final = "tamis: cannot write "
+BECAUSE: Final = ", for the store says: "
+"""How a task's error reads that could not write a file: its path stands between them, the reason behind."""
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """An error of a store says in one line which file it is of: text is all that comes back from an executor."""
+    try:
+        yield
+    except OSError as error:
+        if is_local(path):
+            raise
+        reason = " ".join(safe_reason(error, path).split())
+        raise OSError(f"{UNWRITTEN}{shown(path)}{BECAUSE}{reason}") from error
 
 
 def is_local(path: str) -> bool:
     """Whether a path, or file: URI, is one of the local file system."""
     return path.startswith("file:") or "://" not in path
+
+
+def is_hosted(path: str) -> bool:
+    """Whether a path lies in a file system that asks nobody for credentials of a store."""
+    return is_local(path) or path.partition("://")[0] in {"hdfs", "viewfs"}
 
 
 @dataclass(slots=True)
@@ -40,8 +63,9 @@ class Sink:
 
     def close(self) -> int:
         """Finish the file; its size."""
-        size = int(self.stream.tell())
-        self.stream.close()
+        with _writing(self.path):
+            size = int(self.stream.tell())
+            self.stream.close()
         self._closed = True
         return size
 
@@ -57,6 +81,8 @@ class DataStore:
     """Where files go. settings are of the store's endpoint, and never secret."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
+    entry: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What pyarrow's client for S3 is told beside, if the access to the store is handed on."""
 
     def create(self, path: str) -> Sink:
         """A new file. FileExistsError if there is one of that name on local disk; names are unique elsewhere."""
@@ -66,8 +92,9 @@ class DataStore:
             descriptor = os.open(found, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             os.close(descriptor)
             return Sink(path, pa.OSFile(str(found), "wb"))
-        system, inside = self._system(path)
-        return Sink(path, system.open_output_stream(inside))
+        with _writing(path):
+            system, inside = self._system(path)
+            return Sink(path, system.open_output_stream(inside))
 
     def remove(self, path: str) -> None:
         """Delete a file; what cannot be deleted is left, for nothing refers to it."""
@@ -81,14 +108,14 @@ class DataStore:
     def _system(self, path: str) -> tuple[fs.FileSystem, str]:
         scheme, _, rest = path.partition("://")
         host, slash, key = rest.partition("/")
-        if scheme in _S3:
+        if scheme in S3:
             endpoint = urlsplit(self.settings.get("s3.endpoint", ""))
             options: dict[str, Any] = {}
             if endpoint.netloc:
                 options = {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
             if region := self.settings.get("s3.region"):
                 options["region"] = region
-            return fs.S3FileSystem(**options), rest
+            return fs.S3FileSystem(**{**options, **self.entry}), rest
         # Only the root is taken for a URI: Arrow would undo escapes in the rest, which are part of the file's name.
         system, root = fs.FileSystem.from_uri(f"{'gs' if scheme == 'gcs' else scheme}://{host}/")
         return system, f"{root.rstrip('/')}{slash}{key}"
