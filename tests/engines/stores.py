@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -19,7 +21,7 @@ from tests.contract.iceberg_deletes import commit_deletes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["CONDITIONS", "deleted_from", "properties", "told"]
+__all__ = ["CONDITIONS", "deleted_from", "properties", "told", "upgraded"]
 
 CONDITIONS = ("true", "id < 12 and region = 'eu'")
 SCHEMA = Schema(
@@ -60,6 +62,18 @@ def deleted_from(catalog: Catalog, name: str = "events") -> Table:
     table.append(_rows("name", 16, 32))
     commit_deletes(table, frozenset({17, 18}), frozenset({17, 18}), by_value=True)
     return catalog.load_table(f"db.{name}")
+
+
+def upgraded(catalog: Catalog, table: Table) -> Table:
+    """The table at format version 3: PyIceberg upgrades to 2 at most, but registers what is given to it."""
+    with table.io.new_input(table.metadata_location).open() as file:
+        document = json.loads(file.read())
+    document |= {"format-version": 3, "next-row-id": 0}
+    location = f"{table.location()}/metadata/{len(document['metadata-log']) + 1:05d}-{uuid4()}.metadata.json"
+    with table.io.new_output(location).create() as file:
+        file.write(json.dumps(document).encode())
+    catalog.drop_table(table.name())
+    return catalog.register_table(table.name(), location)
 
 
 def _rows(label: str, first: int, end: int) -> pa.Table:

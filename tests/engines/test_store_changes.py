@@ -13,7 +13,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 import tamis
 from tamis.errors import SparkStorageError, TamisError, UnwritableFileError
 from tests.engines.servers import ObjectStore, jars_of
-from tests.engines.stores import deleted_from, properties
+from tests.engines.stores import deleted_from, properties, upgraded
 from tests.making.clusters import cluster, run
 from tests.making.sparks import Started
 
@@ -76,10 +76,9 @@ def test_changes_in_a_store_leave_the_rows_that_they_leave_on_disk(
     disk = load_catalog("disk", type="sql", uri=uri, warehouse=tmp_path.as_uri())
     name = f"changed_{version}"
     for one in (disk, catalog):
-        deleted_from(one, name)
+        table = deleted_from(one, name)
         if version == "3":
-            with one.load_table(f"db.{name}").transaction() as change:
-                change.upgrade_table_version(3)
+            upgraded(one, table)
     here = changed(tamis.open(f"db.{name}", catalog=disk), spark, "session")
     there = changed(tamis.open(f"db.{name}", catalog=given), spark, "catalog")
     assert there == here
