@@ -32,8 +32,8 @@ help:  ## show this list
 demo: java $(READY)  ## show what works: make a table, explain, read and join it
 	@$(BIN)/tamis demo
 
-test: java check  ## check, then every test suite
-	$(BIN)/pytest
+test: java check  ## check, then every test suite, in two processes
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 check: java $(READY)  ## lint, format, types, import direction, and the examples in code and docs
 	$(BIN)/ruff check .

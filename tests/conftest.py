@@ -27,6 +27,14 @@ settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS_PROFILE", "test"))
 # Tests leave nothing behind in the user's cache, and find nothing there; those of the cache itself have their own.
 os.environ["TAMIS_CACHE"] = "off"
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what one process runs where there are several: all that share the session, each module of the rest."""
+    for item in items:
+        shared = "started_spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if shared else item.nodeid.split("::")[0]))
+
+
 _ENGINES_REQUIRED = os.environ.get("TAMIS_REQUIRE_ENGINES", "") not in ("", "0")
 
 

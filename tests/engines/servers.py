@@ -6,6 +6,7 @@ is missing where one cannot be had.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -176,12 +177,14 @@ def jars_of(profile: str) -> Path:
     if shutil.which("mvn") is None:
         raise Unavailable(f"Maven, which fetches {profile}, is not installed (Debian: maven)")
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as work:
+    with (cache / "lock").open("w") as lock, tempfile.TemporaryDirectory(dir=cache) as work:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two Mavens that fill one repository get in each other's way
+        if jars.is_dir():
+            return jars
         fetched = Path(work) / "jars"
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={fetched}"]
         _run(["mvn", "-q", "-B", "-f", str(POM), "-P", profile, *goal])
-        if not jars.is_dir():
-            fetched.rename(jars)
+        fetched.rename(jars)
     return jars
 
 
