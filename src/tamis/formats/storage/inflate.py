@@ -44,6 +44,9 @@ _GUESS: Final = 1 << 16
 _USUAL_RATIO: Final = 8
 _MOST_RATIO: Final = 1032
 """Bytes that a byte of deflate can stand for: two bits, a code for a length and one for a distance, repeat 258."""
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_ZSTD_RATIO: Final = 64
+"""Bytes for each byte of zstd up to which a frame is believed how long its content is, and memory made for it."""
 _SNAPPY_SIZE_BYTES: Final = 5
 _CHECKSUM: Final = 4
 _DICTIONARY: Final = 128 << 20
@@ -198,6 +201,12 @@ def _snappy(data: memoryview, limit: int) -> bytes:
 
 
 def _zstandard(data: memoryview, limit: int) -> bytes:
+    """Nearly every block is one frame that says how long its content is; then one call does it."""
+    size = _zstandard_size(data)
+    if 0 < size <= min(limit, _GUESS + _ZSTD_RATIO * len(data)):
+        # Whatever is wrong with it, or comes after its first frame, is found once more below.
+        with suppress(OSError):
+            return bytes(pa.Codec("zstd").decompress(data, size, asbytes=True))
     parts: list[bytes] = []
     room = limit + 1
     with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:
@@ -207,6 +216,21 @@ def _zstandard(data: memoryview, limit: int) -> bytes:
             if room <= 0:
                 raise TooLarge
     return b"".join(parts)
+
+
+def _zstandard_size(data: memoryview) -> int:
+    """What the first frame says of its content's length; 0 if it says nothing.
+
+    Behind the magic number a byte tells how many bytes have that length, and how many stand before it.
+    """
+    if bytes(data[:4]) != _ZSTD_MAGIC or len(data) <= len(_ZSTD_MAGIC):
+        return 0
+    flags = data[4]
+    one_segment = flags >> 5 & 1
+    width = (one_segment, 2, 4, 8)[flags >> 6]
+    at = 5 + (1 - one_segment) + (0, 1, 2, 4)[flags & 3]
+    said = int.from_bytes(data[at : at + width], "little")
+    return said + 256 if width == 2 else said  # noqa: PLR2004 - lengths below have one byte
 
 
 def _members(new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor], data: memoryview, limit: int) -> bytes:
