@@ -24,7 +24,7 @@ endif
 export UV_HTTP_TIMEOUT ?= 180
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak mutants lock clean java
+.PHONY: help demo test with-session without-session check bench soak mutants lock clean java
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -33,7 +33,10 @@ demo: java $(READY)  ## show what works: make a table, explain, read and join it
 	@$(BIN)/tamis demo
 
 test: java check  ## check, then every test suite, in two processes
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target with-session without-session
+
+with-session without-session:
+	$(BIN)/pytest -m "$(if $(filter with-session,$@),session,not session)"
 
 check: java $(READY)  ## lint, format, types, import direction, and the examples in code and docs
 	$(BIN)/ruff check .

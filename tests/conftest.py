@@ -28,11 +28,12 @@ settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS_PROFILE", "test"))
 os.environ["TAMIS_CACHE"] = "off"
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest looks for the marks when it leaves out what -m does not name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say what one process runs where there are several: all that share the session, each module of the rest."""
+    """Mark the tests that share the one Spark session: `make test` runs them beside the rest."""
     for item in items:
-        shared = "started_spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if shared else item.nodeid.split("::")[0]))
+        if "started_spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("session")
 
 
 _ENGINES_REQUIRED = os.environ.get("TAMIS_REQUIRE_ENGINES", "") not in ("", "0")
