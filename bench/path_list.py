@@ -7,6 +7,9 @@ both count their rows once, and the counts are compared.
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 FILES: Final = 10_000
 ROWS: Final = 3
+THREADS: Final = 16
+"""That put files: a store answers each of them after a while."""
 FOLDER: Final = CACHE / "paths"
 
 
@@ -37,28 +42,45 @@ def table() -> str:
         (FOLDER / "data").mkdir(parents=True, exist_ok=True)
         (FOLDER / "catalog.db").unlink(missing_ok=True)
         catalog = SqlCatalog("paths", uri=f"sqlite:///{FOLDER}/catalog.db", warehouse=f"file://{FOLDER}/warehouse")
-        catalog.create_namespace("db")
-        made = catalog.create_table("db.t", Schema(NestedField(1, "id", LongType())))
-        with made.transaction() as change, change.update_snapshot().fast_append() as append:
-            for number in range(FILES):
-                append.append_data_file(_file(FOLDER / "data" / f"{number:05}.parquet", number))
-        done.write_text(catalog.load_table("db.t").metadata_location, encoding="utf-8")
+        files = small_files(
+            f"file://{FOLDER}/data", lambda path, data: Path(path[len("file://") :]).write_bytes(data)
+        )
+        done.write_text(listed(catalog, files), encoding="utf-8")
     return done.read_text(encoding="utf-8")
 
 
-def _file(path: Path, number: int) -> DataFile:
+def small_files(root: str, put: Callable[[str, bytes], object]) -> list[DataFile]:
+    """Very many data files below root, each of them put there."""
     schema = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
-    pq.write_table(pa.table([[number * ROWS + n for n in range(ROWS)]], schema=schema), path)
-    found = DataFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=f"file://{path}",
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=ROWS,
-        file_size_in_bytes=path.stat().st_size,
-    )
-    found.spec_id = 0
-    return found
+
+    def made(number: int) -> DataFile:
+        buffer = io.BytesIO()
+        pq.write_table(pa.table([[number * ROWS + n for n in range(ROWS)]], schema=schema), buffer)
+        path = f"{root}/{number:05}.parquet"
+        put(path, buffer.getvalue())
+        found = DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=path,
+            file_format=FileFormat.PARQUET,
+            partition=Record(),
+            record_count=ROWS,
+            file_size_in_bytes=len(buffer.getvalue()),
+        )
+        found.spec_id = 0
+        return found
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(made, range(FILES)))
+
+
+def listed(catalog: SqlCatalog, files: Iterable[DataFile]) -> str:
+    """The metadata file of a new table that has these files."""
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", Schema(NestedField(1, "id", LongType())))
+    with table.transaction() as change, change.update_snapshot().fast_append() as append:
+        for file in files:
+            append.append_data_file(file)
+    return catalog.load_table("db.t").metadata_location
 
 
 def run() -> list[Claim]:

@@ -125,7 +125,7 @@ def object_store(home: Path) -> Iterator[ObjectStore]:
     """S3Proxy over a folder in home, without buckets."""
     (jar,) = jars_of("s3proxy").glob("*.jar")
     store = ObjectStore(f"http://127.0.0.1:{free_port()}", home / "buckets")
-    store.folder.mkdir()
+    store.folder.mkdir(exist_ok=True)
     settings = {
         "s3proxy.endpoint": store.endpoint,
         "s3proxy.authorization": "aws-v2-or-v4",
