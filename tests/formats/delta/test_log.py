@@ -200,7 +200,7 @@ def test_a_folder_without_versions_is_no_table(tmp_path: Path) -> None:
         list_log(LocalStorage(), str(tmp_path))
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b'{"checkpointMetadata": {"version": 7}}\n'])
+@pytest.mark.parametrize("content", [b"\n", b'{"checkpointMetadata": {"version": 7}}\n'])
 def test_a_checkpoint_that_was_never_filled_is_an_error_though_later_commits_describe_the_table(
     log: DeltaLog, content: bytes
 ) -> None:

@@ -34,6 +34,7 @@ _BYTES_OF_A_FILE: Final = 150
 """About what a file takes in a checkpoint, to tell how many a sidecar has before it is read."""
 CHUNK: Final = 1 << 14
 """Actions that are decoded at a time: their texts are some megabytes, and are gone when they are judged."""
+_TOLD: Final = {"path": pa.string(), "size": pa.int64()}
 _NO_ADDS: Final = pa.struct([("path", pa.string()), ("size", pa.int64())])
 
 
@@ -100,7 +101,7 @@ def _parquet_actions(storage: Storage, location: str, names: Sequence[str]) -> t
     with closing(storage.open(location)) as stream, _readable(location):
         file = pq.ParquetFile(stream)
         check_spelling(location, file.schema_arrow.names)
-        there = [name for name in names if name in file.schema_arrow.names]
+        there = [name for name in names if _has_action(location, file.schema_arrow, name)]
         found: Actions = []
         table = file.read(columns=there)
         for name in there:
@@ -108,6 +109,16 @@ def _parquet_actions(storage: Storage, location: str, names: Sequence[str]) -> t
             actions = column.filter(_is_there(column)).to_pylist()
             found += [(name, {key: value for key, value in one.items() if value is not None}) for one in actions]
         return found, int(file.metadata.num_rows)
+
+
+def _has_action(location: str, schema: pa.Schema, name: str) -> bool:
+    """Whether a file has actions of that name: not if the column is not there, or has a type that holds none."""
+    if name not in schema.names:
+        return False
+    type_ = schema.field(name).type
+    if not (pa.types.is_struct(type_) or pa.types.is_null(type_)):
+        raise unreadable(location, f"its column {name} is {type_}, and the action is a struct")
+    return bool(pa.types.is_struct(type_))
 
 
 def _is_there(column: pa.Array) -> pa.Array:
@@ -125,7 +136,7 @@ def _is_there(column: pa.Array) -> pa.Array:
 def _readable(location: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, KeyError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
         raise unreadable(location, f"it is no checkpoint that Parquet readers can read ({error})") from error
 
 
@@ -154,11 +165,16 @@ def add_chunks(location: str, stream: BinaryIO | pa.NativeFile, columns: AddColu
         remote = isinstance(stream, pa.NativeFile) and not isinstance(stream, pa.BufferReader)
         file = pq.ParquetFile(stream, memory_map=False, pre_buffer=remote, coerce_int96_timestamp_unit="us")
         check_spelling(location, file.schema_arrow.names)
-        if "add" in file.schema_arrow.names:
-            yield from _chunks(file, columns, file.schema_arrow.field("add").type, 0)
+        if _has_action(location, file.schema_arrow, "add"):
+            type_ = file.schema_arrow.field("add").type
+            if _child(type_, "path") is None:
+                raise unreadable(location, "its files have no path")
+            yield from (_as_told(location, add) for add in _chunks(location, file, columns, type_, 0))
 
 
-def _chunks(file: pq.ParquetFile, columns: AddColumns, type_: pa.StructType, start: int) -> Iterator[pa.StructArray]:
+def _chunks(
+    location: str, file: pq.ParquetFile, columns: AddColumns, type_: pa.StructType, start: int
+) -> Iterator[pa.StructArray]:
     """From this row on. Where a file has no statistics in columns, those of all that follow are taken as text."""
     row, int96 = 0, int96_columns(file)
     for batch in file.iter_batches(CHUNK, columns=columns.chosen(type_)):
@@ -166,22 +182,47 @@ def _chunks(file: pq.ParquetFile, columns: AddColumns, type_: pa.StructType, sta
         new = min(row - start, len(batch))
         if new <= 0:
             continue
-        add = _present(batch.column("add").slice(len(batch) - new))
+        add = _present(location, batch.column("add").slice(len(batch) - new))
         if columns.fall_back(add, type_):
-            yield from _chunks(file, columns.with_text(), type_, row - new)
+            yield from _chunks(location, file, columns.with_text(), type_, row - new)
             return
         if int96:
             add = as_instants(add, "add", int96)
-        for name in ("path", "partitionValues"):
-            if name == "path" or _child(add.type, name) is not None:
-                add.field(name).validate(full=True)  # text that is no UTF-8
         if len(add):
             yield add
 
 
-def _present(add: pa.StructArray) -> pa.StructArray:
+def _as_told(location: str, add: pa.StructArray) -> pa.StructArray:
+    """The same with the types that the protocol tells: a writer's Parquet may have wider ones, or encoded ones."""
+    names, arrays = [one.name for one in add.type], []
+    for name in names:
+        values = add.field(name)
+        if name in _TOLD:
+            values = values if values.type == _TOLD[name] else values.cast(_TOLD[name])
+            values.validate(full=True)  # text that is no UTF-8
+        elif name == "stats" and not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+            values = values.cast(pa.string())
+        elif name == "partitionValues":
+            if not pa.types.is_map(values.type):
+                raise unreadable(location, f"its partitionValues are {values.type}, and a map belongs there")
+            values.validate(full=True)
+        elif name == "deletionVector":
+            if not (pa.types.is_struct(values.type) or pa.types.is_null(values.type)):
+                raise unreadable(location, f"its deletionVector is {values.type}, and a struct belongs there")
+            told = vectors_of(add)
+            values = pa.nulls(len(add), VECTOR) if told is None else told
+        arrays.append(values)
+    return pa.StructArray.from_arrays(arrays, names=names)
+
+
+def _present(location: str, add: pa.StructArray) -> pa.StructArray:
     """The rows that have an add action. Writers put them side by side: then nothing is copied."""
-    rows = np.flatnonzero(mask_of(_is_there(add)))
+    there = mask_of(_is_there(add))
+    if _child(add.type, "size") is not None:
+        sized = mask_of(pc.and_(add.is_valid(), add.field("size").is_valid()))
+        if bool((sized & ~there).any()):
+            raise unreadable(location, "an add action in it has no path")
+    rows = np.flatnonzero(there)
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         return add.slice(int(rows[0]), len(rows))
     return add.take(pa.array(rows))

@@ -25,6 +25,7 @@ _COMPACTED: Final = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _CLASSIC: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _PART: Final = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
 _NAMED: Final = re.compile(r"(\d{20})\.checkpoint\.([0-9a-fA-F-]{36})\.(?:json|parquet)")
+_CHECKPOINTS: Final = (_CLASSIC, _PART, _NAMED)
 _GREATEST: Final = (1 << 63) - 1
 """Versions are longs to every reader."""
 
@@ -77,11 +78,13 @@ class Log:
     commits: Mapping[int, Commit]
     compacted: tuple[Commit, ...]
     checkpoints: tuple[Checkpoint, ...]
-    """Whole ones, the oldest first; at one version the one to take last."""
+    """Whole ones, none of whose files is empty; the oldest first, at one version the one to take last."""
     since: int = 0
     """Nothing was looked at that is older."""
     hinted: int | None = None
     """The version of a checkpoint that `_last_checkpoint` names and that is not there, or not whole."""
+    unfilled: str | None = None
+    """The newest file of a checkpoint that is empty."""
 
     @property
     def newest(self) -> int | None:
@@ -113,6 +116,8 @@ class Log:
         base = "there is no checkpoint before it" if checkpoint is None else f"its checkpoint is {checkpoint.version}"
         if self.hinted is not None and missing <= self.hinted:
             base += f", and {self.hinted:020d}.checkpoint.parquet, which {HINT} names, is not there or not whole"
+        elif self.unfilled is not None and missing <= int(self.unfilled[:20]):
+            base += f", and {self.unfilled} is empty"
         return unreadable(
             f"{self.folder}/{missing:020d}.json",
             f"version {missing} is missing from the log, which version {version} needs: {base}",
@@ -177,9 +182,12 @@ def _log(folder: str, listed: Iterable[Listed], since: int) -> Log:
     compacted: list[Commit] = []
     whole: list[tuple[int, int, str, Checkpoint]] = []
     parts: dict[tuple[int, int], dict[int, Listed]] = {}
+    unfilled: list[str] = []
     for one in listed:
         location, size = f"{folder}/{one.name}", one.size or 0
-        if found := _COMMIT.fullmatch(one.name):
+        if one.size == 0 and any(kind.fullmatch(one.name) for kind in _CHECKPOINTS):
+            unfilled.append(one.name)  # a writer died before it wrote anything: Spark passes these over, too
+        elif found := _COMMIT.fullmatch(one.name):
             version = int(found[1])
             commits[version] = Commit(version, version, location, size)
         elif found := _COMPACTED.fullmatch(one.name):
@@ -200,7 +208,7 @@ def _log(folder: str, listed: Iterable[Listed], since: int) -> Log:
             )
             whole.append((version, 1, files[0].name, checkpoint))
     checkpoints = tuple(one[3] for one in sorted(whole, key=lambda one: one[:3]))
-    return Log(folder, commits, tuple(compacted), checkpoints, since)
+    return Log(folder, commits, tuple(compacted), checkpoints, since, unfilled=max(unfilled, default=None))
 
 
 def _name(location: str) -> str:
