@@ -13,7 +13,7 @@ import fastavro
 from pypaimon.schema.data_types import AtomicType, DataField
 from pypaimon.table.row.generic_row import GenericRow, GenericRowSerializer
 
-__all__ = ["MadeTable", "avro", "entry", "row", "stats"]
+__all__ = ["MadeTable", "avro", "entry", "entry_schema", "row", "stats"]
 
 EMPTY = bytes(12)
 """A row without fields."""

@@ -212,7 +212,7 @@ class Merging:
     sections: Int64s
     """The section of each of Scan.files; those that are in no merged group are in none."""
     rows: Int64s
-    """The rows of each file, removals included."""
+    """The rows of each file, removals included; -1 where nobody has counted them."""
     keys: tuple[str, ...]
     order: tuple[Newer, ...]
     """What tells versions apart, the most important first. Of two that it does not tell apart, as writers that knew

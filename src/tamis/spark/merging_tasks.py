@@ -51,7 +51,7 @@ def in_files(
     members = np.concatenate([group.numbers for group in groups])
     sections = merging.sections[members]
     size = np.bincount(sections, merging.rows[members])
-    able[members] &= size[sections] <= MOST_ROWS
+    able[members] &= (size[sections] <= MOST_ROWS) & (merging.rows[members] >= 0)
     lost = np.zeros(len(size), np.bool_)
     lost[sections[~able[members]]] = True
     apart, rest = [], []

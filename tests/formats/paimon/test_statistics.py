@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 import tamis
 from tamis.formats.paimon.schema import PaimonField
 from tamis.formats.paimon.statistics import widens
 from tamis.formats.paimon.types import atomic
 from tamis.sieve.domain import ColumnStats
-from tests.making.paimon_manifests import MadeTable, entry, row, stats
+from tests.making.paimon_manifests import MadeTable, avro, entry, entry_schema, row, stats
 
 ID = {"id": 0, "name": "id", "type": "BIGINT NOT NULL"}
 V = {"id": 1, "name": "v", "type": "INT"}
@@ -185,6 +189,88 @@ def test_nanoseconds_reach_to_the_end_of_the_microsecond(tmp_path: Path) -> None
 
 def _sieve(table: MadeTable, where: str) -> Any:  # noqa: ANN401 - a Sieve
     return tamis.open(table.folder).plan(where).sieve
+
+
+# -- what nobody counted -----------------------------------------------------------------------------------------
+
+
+def manifest_table(records: Sequence[dict[str, Any]]) -> pa.Table:
+    """Entries as a manifest of ORC or Parquet has them."""
+    counts = pa.list_(pa.int64())
+    kind = pa.struct([("_MIN_VALUES", pa.binary()), ("_MAX_VALUES", pa.binary()), ("_NULL_COUNTS", counts)])
+    file = pa.Table.from_pylist([one["_FILE"] for one in records])
+    file = file.drop_columns(["_KEY_STATS", "_VALUE_STATS", "_EXTRA_FILES"])
+    for name in ("_KEY_STATS", "_VALUE_STATS"):
+        file = file.append_column(name, pa.array([one["_FILE"][name] for one in records], kind))
+    whole = pa.Table.from_pylist([{key: one[key] for key in one if key != "_FILE"} for one in records])
+    columns = [column.combine_chunks() for column in file.itercolumns()]
+    return whole.append_column("_FILE", pa.StructArray.from_arrays(columns, file.column_names))
+
+
+UNCOUNTED: dict[str, list[int | None] | None] = {
+    "none": None,
+    "nulls": [None, None],
+    "negative": [-1, -1],
+    "empty": [],
+    "short": [0],
+}
+
+
+@pytest.mark.parametrize("form", ["avro", "orc", "parquet"])
+def test_null_count_that_nobody_gave_is_unknown(tmp_path: Path, form: str) -> None:
+    """Read as zero, it would drop the files that hold the rows which are asked for."""
+    lower, upper = (row(id=("BIGINT", bound), v=("INT", bound)) for bound in (0, 9))
+    table = MadeTable(tmp_path / "t", [ID, V])
+    given = entry("given", value_stats=stats(lower, upper, [0, 0]))
+    made = [given, *(entry(name, value_stats=stats(lower, upper, nulls)) for name, nulls in UNCOUNTED.items())]
+    path = table.commit(*made)
+    if form == "orc":
+        orc.write_table(manifest_table(made), path)
+    elif form == "parquet":
+        pq.write_table(manifest_table(made), path)
+    assert kept(table, "v is null") == list(UNCOUNTED)
+    files = tamis.open(table.folder).plan("v is not null").files
+    assert files["verdict"].to_pylist() == ["all", *["some"] * len(UNCOUNTED)]
+
+
+def test_zero_of_a_writer_that_had_no_word_for_unknown_needs_a_bound_beside_it(tmp_path: Path) -> None:
+    """Counts could not be null once: columns without statistics were written as 0, without bounds."""
+    table = MadeTable(tmp_path / "t", [ID, V])
+    nothing, lower = row(id=("BIGINT", None), v=("INT", None)), row(id=("BIGINT", 0), v=("INT", 0))
+    made = [
+        entry("bounded", value_stats=stats(lower, lower, [0, 0])),
+        entry("zeros", value_stats=stats(nothing, nothing, [0, 0])),
+        entry("nulls", value_stats=stats(nothing, nothing, [0, 10])),
+    ]
+    old = json.loads(json.dumps(entry_schema()).replace('"items": ["null", "long"]', '"items": "long"'))
+    path = table.commit(*made)
+    assert kept(table, "v is null") == ["nulls"], "who can say unknown has counted"
+    path.write_bytes(avro(old, made))
+    assert kept(table, "v is null") == ["zeros", "nulls"]
+    assert kept(table, "v is not null") == ["bounded", "zeros"]
+    assert kept(table, "v = 0") == ["bounded", "zeros"]
+
+
+def test_row_count_that_nobody_gave_is_unknown(tmp_path: Path) -> None:
+    """A negative count is neither added to others, nor taken for that of the nulls in a column that is younger."""
+    table = MadeTable(tmp_path / "t", [ID, V])
+    table.schema(1, [ID, V, {"id": 7, "name": "t", "type": "INT"}])
+    unknown = {"row_count": -1, "file_size": -1, "delete_row_count": -1}
+    table.commit(ranged("a", 0, 5), ranged("b", 0, 5, **unknown), schema_id=1)
+    opened = tamis.open(table.folder)
+    assert opened.plan().files["rows"].to_pylist() == [10, None]
+    assert opened.plan().files["size"].to_pylist() == [100, None]
+    assert kept(table, "v = 3") == kept(table, "t is null") == ["a", "b"]
+    assert opened.inspect().to_dict()["total"]["rows"] == 10
+
+
+@pytest.mark.parametrize("said", [{"_NUM_ADDED_FILES": 0}, {"_NUM_ADDED_FILES": 0, "_NUM_DELETED_FILES": 1}])
+def test_manifest_whose_files_nobody_counted_is_read(tmp_path: Path, said: dict[str, int]) -> None:
+    """Java reads every manifest of a list, whatever number stands beside it."""
+    table = MadeTable(tmp_path / "t", [ID, V])
+    table.commit(ranged("a", 0, 5), meta=said)
+    assert kept(table, "v = 3") == ["a"]
+    assert tamis.open(table.folder).inspect().to_dict()["total"]["files"] == 1
 
 
 # -- primary keys ------------------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ __all__ = ["Placed", "read_vectors", "vectors_of"]
 VERSION: Final = 1
 _VECTORS: Final = "DELETION_VECTORS"
 _ADD: Final = 0
+_ANY: Final = 1 << 40
+"""More rows than a file has."""
 _RANGES: Final = "_DELETIONS_VECTORS_RANGES"
 
 
@@ -90,7 +92,8 @@ def _records(path: str, content: bytes) -> Sequence[Mapping[str, Any]]:
 def vectors_of(placed: Sequence[tuple[int, str, Placed]], fetch: Fetch) -> Vectors | None:
     """The vectors of these files: the number of each, where its index file is, and what stands there.
 
-    How many rows each deletes must be known, or else the rows of its file stand for that.
+    How many rows each deletes must be known, or else the rows of its file stand for that; if nobody has
+    counted these, it may be any number.
     """
     if not placed:
         return None
@@ -101,5 +104,5 @@ def vectors_of(placed: Sequence[tuple[int, str, Placed]], fetch: Fetch) -> Vecto
         length=np.array([one.length + FRAME for *_, one in placed], np.int64),
         decode=decode_vector,
         fetch=fetch,
-        rows=sum(one.rows or 0 for *_, one in placed),
+        rows=sum(_ANY if one.rows is None else one.rows for *_, one in placed),
     )

@@ -118,6 +118,7 @@ _IDENTITY: Final[Kinds] = {
     _INDEX: pa.binary(),
     EXTERNAL: pa.string(),
 }
+_COUNTS: Final = (SIZE, ROWS, DELETE_ROWS)
 _NEEDED: Final = (_KIND, PARTITION, BUCKET, NAME, SIZE, ROWS, SCHEMA, LEVEL)
 _ADD: Final = 0
 _DELETE: Final = 1
@@ -187,7 +188,14 @@ def live_entries(
             raise unreadable(path, "it deletes files, and its manifest list says that it does not")
         sheet = sheet.filter(added)
     gone = deleted.among(sheet)
-    return sheet.filter(~gone) if gone.any() else sheet
+    live = sheet.filter(~gone) if gone.any() else sheet
+    return Sheet(live.files, {**live.columns, **{name: _known(live[name]) for name in _COUNTS}})
+
+
+def _known(counts: pa.Array) -> pa.Array:
+    """Negative ones, which writers give that have not counted, as null."""
+    least = pc.min(counts).as_py()
+    return counts if least is None or least >= 0 else pc.if_else(pc.less(counts, 0), None, counts)
 
 
 def _kinds(sheet: Sheet, paths: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -174,9 +174,9 @@ def _count(table: PaimonTable, count: _Count, small: int, progress: Progress | N
         count.vectors = read_vectors(path, table.storage(path))
     first = table.first()
     reader = ManifestReader(FileMaker(table.state.schema, level=table.level), first.deleted, fetched=first.contents)
-    chosen = [one for one in first.manifests.manifests if one.added]
-    about = sum(one.added for one in chosen)
-    for unit in manifest_units(chosen):
+    manifests = first.manifests.manifests
+    about = sum(one.added for one in manifests)
+    for unit in manifest_units(manifests):
         for batch in reader(unit, table.storage):
             _add(count, batch, small)
             if progress is not None:

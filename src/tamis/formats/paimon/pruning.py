@@ -101,7 +101,7 @@ def _facts(sieve: Sieve, manifests: Manifests, ranges: Sequence[_Ranges], bucket
     facts = Facts(count, {})
     columns = {column.id: column for column in sieve.columns}
     # Counts of entries, deleted ones too: a field is NULL in all of them if there are as many nulls.
-    entries = pa.array([one.added + one.deleted for one in manifests.manifests], pa.int64())
+    entries = pa.array([one.added + one.deleted or None for one in manifests.manifests], pa.int64())
     for one in ranges:
         if one.field.id not in columns:
             continue

@@ -235,7 +235,8 @@ def _placed(table: PaimonTable, kept: _Kept) -> dict[int, Placed]:
     for number, where in enumerate(kept.path):
         placed = by_file.get((buckets[number], where.rpartition("/")[2]))
         if placed is not None:
-            found[number] = replace(placed, rows=placed.rows if placed.rows is not None else rows[number])
+            counted = placed.rows is not None and placed.rows >= 0
+            found[number] = replace(placed, rows=placed.rows if counted else rows[number])
     return found
 
 

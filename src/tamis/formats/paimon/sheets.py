@@ -26,13 +26,15 @@ from tamis.formats.storage.inflate import inflation_limit, too_large
 from tamis.formats.storage.ordered import in_order
 from tamis.predicate.arrays import Int64s
 
-__all__ = ["Kinds", "Names", "Sheet", "read_sheets", "taken"]
+__all__ = ["UNSURE", "Kinds", "Names", "Sheet", "read_sheets", "taken"]
 
 Names = tuple[str, ...]
 """A field by its name, behind those of the records that it stands in."""
 Kinds = Mapping[Names, pa.DataType]
 """The columns to read, and the types that they have."""
 
+UNSURE: Final = -(1 << 62)
+"""A zero in a list of numbers that had no null: nobody can tell whether it was counted, or is not known."""
 _PARQUET: Final = b"PAR1"
 _ORC: Final = b"ORC"
 PART_BYTES: Final = 2 << 20
@@ -213,9 +215,19 @@ def _as(path: str, names: Names, found: pa.Array | None, kind: pa.DataType, coun
     if found.type == kind:
         return found
     try:
-        return found.cast(kind)
+        return found.cast(kind) if not _is_without_nulls(found.type) else _unsure(found).cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise unreadable(path, f"its field {'.'.join(names)} is of the type {found.type}, and not {kind}") from error
+
+
+def _is_without_nulls(type_: pa.DataType) -> bool:
+    return bool(pt.is_list(type_) and pt.is_int64(type_.value_type) and not type_.value_field.nullable)
+
+
+def _unsure(lists: pa.ListArray) -> pa.ListArray:
+    numbers = lists.values
+    marked = pa.compute.if_else(pa.compute.equal(numbers, 0), UNSURE, numbers)
+    return pa.ListArray.from_arrays(lists.offsets, marked, mask=lists.is_null())
 
 
 def _lacks(path: str, names: Names, what: str) -> Exception:

@@ -13,6 +13,8 @@ today. What a file says follows the schema that it was written with, and the lis
 - A bound that is NaN says nothing: Java's greatest value is NaN where there is one, and pypaimon's is not.
 - Rows of another number of fields than the columns are not understood, and say nothing; nor does an empty row, which
   writers leave that keep no statistics.
+- A null count that is null, negative or not there is not known. Counts could not be null in Paimon's first versions,
+  and columns without statistics were written as 0: such a 0 is believed only beside a bound.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from pyarrow import types as pt
 
 from tamis.formats.paimon.binary_row import BinaryRows
 from tamis.formats.paimon.schema import PaimonField, PaimonSchema
+from tamis.formats.paimon.sheets import UNSURE
 from tamis.predicate.arrays import Int64s
 from tamis.predicate.keys import has_order
 from tamis.predicate.schema import Column, ColumnId
@@ -178,7 +181,7 @@ def _column(
             places[layout.files] = layout.names.index(past.name)
             kinds.setdefault(_kind(past), []).append(layout.files)
     lower, upper = (_bounds(side, places, kinds, today) for side in (source.lower, source.upper))
-    nulls = _counts(source.nulls, places)
+    nulls = _counts(source.nulls, places, lower, upper)
     younger = places == _YOUNGER
     if younger.any():
         known = pa.array(younger & (today.default is None))
@@ -221,7 +224,7 @@ def _bounds(
     return pa.concat_arrays([*parts, pa.nulls(1, today.type)]).take(pa.array(order))
 
 
-def _counts(lists: pa.ListArray, places: Int64s) -> pa.Array:
+def _counts(lists: pa.ListArray, places: Int64s, lower: pa.Array | None, upper: pa.Array | None) -> pa.Array:
     """The null count at its place in each file's list; null where there is none."""
     has = mask_of(lists.is_valid()) & (places >= 0)
     offsets = lists.offsets.to_numpy().astype(np.int64)
@@ -232,7 +235,13 @@ def _counts(lists: pa.ListArray, places: Int64s) -> pa.Array:
         return pa.nulls(len(places), pa.int64())
     at = pa.array(np.where(has, offsets[:-1] + places, 0), mask=~has)
     found = values.take(at)
-    return pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
+    unknown = pc.less(found, 0)
+    if not pc.any(unknown).as_py():
+        return found
+    if lower is not None and upper is not None:
+        counted = pc.and_(pc.equal(found, UNSURE), pc.or_(lower.is_valid(), upper.is_valid()))
+        found, unknown = pc.if_else(counted, 0, found), pc.and_not(unknown, counted)
+    return pc.if_else(unknown, pa.scalar(None, pa.int64()), found)
 
 
 def _reaching(upper: pa.Array | None) -> pa.Array | None:

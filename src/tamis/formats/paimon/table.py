@@ -129,7 +129,7 @@ class PaimonTable:
         buckets = placement(maker.schema, maker.schemas).of(manifests.bucket, manifests.total_buckets)
         deciders = who_prunes(sieve, maker.schema, manifests, first.deleted, buckets).tolist()
         pairs = list(zip(manifests.manifests, deciders, strict=True))
-        chosen = [one for one, decider in pairs if decider == KEPT and one.added]
+        chosen = [one for one, decider in pairs if decider == KEPT]
         units = manifest_units(chosen, whole=maker.whole_buckets)
         reader = ManifestReader(maker, first.deleted, None if held is None else held.files, first.contents)
         return Listing(
