@@ -283,6 +283,33 @@ def test_inspect_tells_files_vectors_and_the_log(log: DeltaLog) -> None:
     assert labels[:3] == ["protocol", "checkpoint", "log tail"]
 
 
+@pytest.mark.parametrize("mode", ["id", "ID", "Name"])
+def test_inspect_names_clustering_columns_as_users_do_and_the_mode_is_heeded_in_any_case(
+    tmp_path: Path, mode: str
+) -> None:
+    """The domain has physical names, at every depth. Spark takes the property in any case."""
+    inner = {"type": "struct", "fields": [_mapped("x", "c-2", 2, "long")]}
+    schema = {"type": "struct", "fields": [_mapped("s", "c-1", 1, inner), _mapped("a.b", "c-3", 3, "long")]}
+    columns = {"clusteringColumns": [["c-1", "c-2"], ["c-3"], ["gone"]]}
+    log = DeltaLog(tmp_path)
+    log.commit(
+        protocol(2, 7),
+        metadata(schema, (), **{"delta.columnMapping.mode": mode}),
+        {"domainMetadata": {"domain": "delta.clustering", "configuration": json.dumps(columns), "removed": False}},
+        add("1", values={}),
+    )
+    table = tamis.open(tmp_path)
+    assert table.inspect().clustered_by == ("s.x", "a.b", "gone")
+    assert table.inspect().column_mapping == mode.lower()
+    column = table.source.scan(table.plan()).fields[0]
+    assert (column.id, column.written_as) == ((1, None) if mode.lower() == "id" else (None, "c-1"))
+
+
+def _mapped(name: str, physical: str, number: int, type_: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    told = {"delta.columnMapping.physicalName": physical, "delta.columnMapping.id": number}
+    return {"name": name, "type": type_, "nullable": True, "metadata": told}
+
+
 def _fields(*fields: tuple[str, Any, dict[str, Any]]) -> dict[str, Any]:
     return {
         "type": "struct",

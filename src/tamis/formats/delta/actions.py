@@ -118,7 +118,7 @@ def _row(name: str, number: int, line: bytes, schema: pa.Schema) -> dict[str, An
 def _action(name: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise unreadable(name, f"line {number} is no JSON ({error})") from error
     if not isinstance(found, dict):
         raise unreadable(name, f"line {number} is no action, but {type(found).__name__}")
@@ -154,10 +154,14 @@ def named_actions(texts: Mapping[str, bytes], names: Sequence[str]) -> Iterator[
         for start in sorted(places):
             end = text.find(b"\n", start)
             line = text[start : end if end >= 0 else len(text)]
-            action = _action(location, text.count(b"\n", 0, start) + 1, line)
+            number = text.count(b"\n", 0, start) + 1
+            action = _action(location, number, line)
             for name in names:
-                if isinstance(action.get(name), dict):
-                    yield location, name, action[name]
+                if action.get(name) is None:
+                    continue
+                if not isinstance(action[name], dict):
+                    raise unreadable(location, f"line {number} has a {name} action that is none")
+                yield location, name, action[name]
 
 
 def check_names(texts: Mapping[str, bytes]) -> None:
@@ -179,7 +183,10 @@ def check_spelling(location: str, names: Iterable[str]) -> None:
 
 
 def map_of(struct: pa.StructArray) -> pa.MapArray:
-    """A map of texts for each row of a struct of texts: every field, those that are null with a null."""
+    """A map of texts for each row of a struct of texts: every field, those that are null with a null.
+
+    Null where the struct is null, which is no map without entries.
+    """
     names, count = [one.name for one in struct.type], len(struct)
     width = len(names)
     if not width:
@@ -190,4 +197,5 @@ def map_of(struct: pa.StructArray) -> pa.MapArray:
     order = (np.arange(width)[None, :] * count + np.arange(count)[:, None]).reshape(-1)
     items = pa.chunked_array(struct.flatten(), pa.string()).combine_chunks().take(pa.array(order))
     keys = pa.array(names, pa.string()).take(pa.array(np.tile(np.arange(width), count)))
-    return pa.MapArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32) * width), keys, items)
+    starts = pa.array(np.arange(count + 1, dtype=np.int32) * width)
+    return pa.MapArray.from_arrays(starts, keys, items, mask=struct.is_null() if struct.null_count else None)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tamis.formats.delta.files import VECTOR_COLUMN, FileMaker
 from tamis.formats.delta.metadata import TableMetadata
 from tamis.formats.delta.snapshot import Snapshot
-from tamis.formats.delta.times import made_ms
+from tamis.formats.delta.times import made_ms, whole
 from tamis.formats.delta.units import LogReader, checkpoint_units
 from tamis.formats.errors import shown
 from tamis.formats.inspection import (
@@ -31,6 +31,7 @@ from tamis.formats.inspection import (
     SpecInspection,
 )
 from tamis.formats.listing import Progress
+from tamis.predicate.names import split_name
 from tamis.predicate.type_names import type_name
 from tamis.sieve.files import FileBatch
 
@@ -144,7 +145,7 @@ def inspect_table(table: DeltaTable, progress: Progress | None = None) -> DeltaI
         checkpoint_bytes=sum(unit.size for unit in units),
         tail_commits=snapshot.version - (-1 if checkpoint is None else checkpoint.version),
         tail_bytes=sum(one.size for one in snapshot.segment.commits),
-        column_mapping=metadata.configuration.get("delta.columnMapping.mode", "none"),
+        column_mapping=metadata.column_mapping,
         clustered_by=_clustering(snapshot),
     )
 
@@ -177,14 +178,14 @@ def _bytes(text: str) -> int | None:
     """A size as table properties spell it: 134217728, or 128mb."""
     digits = text.strip().lower().rstrip("abcdefghijklmnopqrstuvwxyz ")
     unit = _UNITS.get(text.strip().lower()[len(digits) :].strip())
-    return int(digits) * unit if unit and digits.isascii() and digits.isdigit() and int(digits) else None
+    return (whole(digits) or 0) * unit or None if unit else None
 
 
 def _clustering(snapshot: Snapshot) -> tuple[str, ...]:
     """The clustering columns by their own names, as far as the log says them."""
     columns = snapshot.clustering
-    names = {field.physical_name: field.name for field in snapshot.schema.fields}
-    return tuple(".".join((names.get(path[0], path[0]), *path[1:])) for path in columns)
+    names = {split_name(field.id): path for path, field in snapshot.schema.walk()}
+    return tuple(".".join(names.get(path, path)) for path in columns)
 
 
 def _history(table: DeltaTable) -> tuple[SnapshotInspection, ...]:
@@ -217,9 +218,10 @@ def _info(text: bytes) -> Mapping[str, Any]:
     for line in text.split(b"\n"):
         if b'"commitInfo"' in line:
             try:
-                found = json.loads(line).get("commitInfo")
-            except ValueError:
+                action = json.loads(line)
+            except (ValueError, RecursionError):
                 return {}
+            found = action.get("commitInfo") if isinstance(action, dict) else None
             if isinstance(found, dict):
                 return found
     return {}
@@ -227,7 +229,7 @@ def _info(text: bytes) -> Mapping[str, Any]:
 
 def _count(metrics: Mapping[str, Any], *names: str) -> int | None:
     for name in names:
-        text = str(metrics.get(name, ""))
-        if text.isascii() and text.isdigit():
-            return int(text)
+        found = whole(str(metrics.get(name, "")))
+        if found is not None:
+            return found
     return None

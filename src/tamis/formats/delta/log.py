@@ -171,7 +171,7 @@ def _hinted(storage: Storage, folder: str) -> int | None:
     """The version that the hint names; None if there is none, or it says nothing that can be used."""
     try:
         found = json.loads(storage(f"{folder}/{HINT}"))
-    except (UnreadableMetadataError, ValueError):
+    except (UnreadableMetadataError, ValueError, RecursionError):
         return None
     version = found.get("version") if isinstance(found, dict) else None
     return version if type(version) is int and 0 <= version <= _GREATEST else None

@@ -37,6 +37,8 @@ def replay(texts: Mapping[str, bytes], partition_columns: Sequence[str]) -> Tail
     """What commits did, given in the order of their versions."""
     actions = file_actions(texts, partition_columns)
     add, remove = (actions[name].combine_chunks() for name in ("add", "remove"))
+    if pc.any(pc.and_(add.is_valid(), remove.is_valid())).as_py():
+        raise unreadable(list(texts)[-1], "a line in it, or before it, has both an add and a remove action")
     rows, keys, is_add = [], [], []
     for action, adds in ((add, True), (remove, False)):
         places = np.flatnonzero(action.is_valid().to_numpy(zero_copy_only=False))

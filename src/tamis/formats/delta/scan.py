@@ -49,7 +49,7 @@ METADATA_COLUMNS: Final = (
 def scan_plan(table: DeltaTable, plan: ScanPlan) -> Scan:
     """What to read for a plan that was made of this table."""
     schema = table.snapshot.schema
-    by_id = table.snapshot.metadata.configuration.get("delta.columnMapping.mode") == "id"
+    by_id = table.snapshot.metadata.column_mapping == "id"
     partition = {field.name: place for place, field in enumerate(schema.partition_fields)}
     fields = tuple(_column(field, by_id=by_id, constant=field.name in partition) for field in schema.fields)
     own = OwnNames.beside(name for path, field in schema.walk() for name in (*path, field.physical_name))
@@ -123,8 +123,23 @@ def _files(table: DeltaTable, outcomes: Sequence[Outcome], constants: Mapping[st
         if constants
         else pa.array([{}] * len(paths), type_)
     )
-    located = pa.array([file_path(table.location, path) for path in paths.to_pylist()], pa.string())
+    located = pa.array([_located_file(table.location, path) for path in paths.to_pylist()], pa.string())
     return pa.table({"path": located, "size": sizes, "partition": partition})
+
+
+def _located_file(root: str, path: str) -> str:
+    found = file_path(root, path)
+    if not found.isascii():
+        try:
+            found.encode()
+        except UnicodeEncodeError:
+            raise UnreadableFileError(
+                f"cannot read {shown(path)}: its path is no UTF-8 once its escapes are undone, and Spark opens no "
+                "such file. Plan with a condition that leaves it out.",
+                path=shown(path),
+                reason="its path is no UTF-8",
+            ) from None
+    return found
 
 
 def _taken(outcomes: Sequence[Outcome], column: str, kind: pa.DataType) -> pa.ChunkedArray:

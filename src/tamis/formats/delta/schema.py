@@ -21,7 +21,7 @@ from tamis.formats.errors import shown, unreadable
 from tamis.predicate.names import dotted
 from tamis.predicate.schema import Column, ColumnId, Schema
 
-__all__ = ["DeltaField", "DeltaSchema", "TypeChange", "parse_schema"]
+__all__ = ["DeltaField", "DeltaSchema", "TypeChange", "mapping_mode", "parse_schema"]
 
 ACTION: Final = "the table's metaData action"
 DEEPEST: Final = 64
@@ -114,6 +114,11 @@ def _walk(fields: tuple[DeltaField, ...], parents: tuple[str, ...]) -> Iterator[
         yield from _walk(one.children, path)
 
 
+def mapping_mode(configuration: Mapping[str, str]) -> str:
+    """How columns are known in files, as the property says: `none`, `name`, `id`, or what is not known."""
+    return configuration.get(_MODE, "none").strip().lower()
+
+
 def parse_schema(
     schema_string: str, configuration: Mapping[str, str], partition_columns: Sequence[str], *, path: str = ACTION
 ) -> DeltaSchema:
@@ -121,7 +126,7 @@ def parse_schema(
 
     UnreadableMetadataError says what does not fit, and where; UnsupportedFormatError which type or mode is not known.
     """
-    mode = configuration.get(_MODE, "none").strip().lower()
+    mode = mapping_mode(configuration)
     if mode not in {"none", "name", "id"}:
         raise _unsupported(path, f"column mapping mode {mode!r}", "it has the column mapping mode")
     try:

@@ -99,5 +99,5 @@ def _clustering(domain: Mapping[str, Any] | None) -> tuple[tuple[str, ...], ...]
     try:
         columns = json.loads(domain.get("configuration") or "{}").get("clusteringColumns", [])
         return tuple(tuple(map(str, path)) for path in columns if isinstance(path, list))
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return ()

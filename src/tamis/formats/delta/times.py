@@ -15,9 +15,10 @@ from tamis.formats.delta.metadata import TableMetadata
 from tamis.formats.errors import unreadable
 from tamis.formats.storage import Storage
 
-__all__ = ["made_ms", "version_as_of"]
+__all__ = ["made_ms", "version_as_of", "whole"]
 
 _ENABLED: str = "delta.inCommitTimestampEnablementVersion"
+_MOST_DIGITS: int = 18
 _SINCE: str = "delta.inCommitTimestampEnablementTimestamp"
 
 
@@ -59,8 +60,12 @@ def _enablement(metadata: TableMetadata) -> tuple[int | None, int | None]:
 
 
 def _number(configuration: Mapping[str, str], name: str) -> int | None:
-    text = configuration.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return whole(configuration.get(name, ""))
+
+
+def whole(text: str) -> int | None:
+    """The number that a text of digits is, if it has no more of them than a long; None if it is no such text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 def _newest(storage: Storage, log: Log, versions: Sequence[int], as_of_ms: int) -> int | None:
@@ -81,7 +86,7 @@ def _own(storage: Storage, log: Log, version: int) -> int:
     line = storage(location).lstrip().partition(b"\n")[0]
     try:
         found = json.loads(line)["commitInfo"]["inCommitTimestamp"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         found = None
     if type(found) is not int:
         raise unreadable(location, "it does not begin with its in-commit timestamp, which the table says it has")
