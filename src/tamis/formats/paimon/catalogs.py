@@ -12,6 +12,7 @@ from typing import Any, Final
 from tamis.errors import CatalogError, MissingDependency, NoSuchTableError
 from tamis.formats.errors import shown
 from tamis.formats.paimon.options import Options
+from tamis.formats.paimon.snapshots import MAIN
 from tamis.formats.storage import Storage
 from tamis.formats.storage.access import renamed, s3_access
 from tamis.formats.storage.objects import EnvironmentStorage
@@ -56,7 +57,7 @@ def _is_of_pypaimon(value: object) -> bool:
     return any(one.__module__.partition(".")[0] == "pypaimon" for one in type(value).__mro__)
 
 
-def find_table(name: str, catalog: object) -> tuple[str, str | None, Storage]:
+def find_table(name: str, catalog: object, branch: str | None = None) -> tuple[str, str | None, Storage]:
     """The folder of a table by its name in a catalog, its branch if it is not the main one, and its files."""
     parts = name.split(".")
     if len(parts) != _PARTS or not all(parts):
@@ -75,7 +76,7 @@ def find_table(name: str, catalog: object) -> tuple[str, str | None, Storage]:
             catalog=str(catalog),
             reason="no such catalog",
         )
-    return loaded_table(_table(catalog, name))
+    return loaded_table(_table(catalog, name if branch in (None, MAIN) else f"{name}$branch_{branch}"))
 
 
 def loaded_table(table: Any) -> tuple[str, str | None, Storage]:  # noqa: ANN401 - pypaimon has no types
@@ -86,9 +87,9 @@ def loaded_table(table: Any) -> tuple[str, str | None, Storage]:  # noqa: ANN401
     path, schema = str(table.table_path), table.table_schema
     options = {str(key): str(value) for key, value in (schema.options or {}).items()}
     Options(options, bool(schema.primary_keys)).check(path, path)
-    branch = str(table.current_branch()) if hasattr(table, "current_branch") else "main"
+    branch = str(table.current_branch()) if hasattr(table, "current_branch") else MAIN
     given: Any = getattr(getattr(table, "file_io", None), "properties", None)
-    return path, None if branch == "main" else branch, _storage(given.to_map() if hasattr(given, "to_map") else {})
+    return path, None if branch == MAIN else branch, _storage(given.to_map() if hasattr(given, "to_map") else {})
 
 
 def _storage(properties: Mapping[str, Any]) -> Storage:

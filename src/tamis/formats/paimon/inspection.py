@@ -235,7 +235,7 @@ def _history(table: PaimonTable) -> tuple[SnapshotInspection, ...]:
     if table.snapshot is None:
         return ()
     named: dict[int, list[str]] = {}
-    for name, snapshot in references(table.storage, table.location).items():
+    for name, snapshot in references(table.storage, table.home).items():
         named.setdefault(snapshot.id, []).append(name)
     found = read_snapshots(table.storage, table.home, table.snapshot.id, MOST_HISTORY)
     return tuple(_told(one, tuple(named.get(one.id, ()))) for one in found)

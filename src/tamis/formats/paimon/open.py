@@ -1,48 +1,45 @@
 """Paimon tables, opened by folder or store URL, by name in a catalog, or as pypaimon has loaded them.
 
-Snapshots are numbered, so that a folder can be listed safely: no snapshot is hidden by another. A name that ends with
-`$ro` is the table's read-optimized form, as in Paimon's own catalogs.
+Snapshots are numbered, so that a folder can be listed safely: no snapshot is hidden by another. What a name asks for
+behind a `$` is told apart in tamis.formats.paimon.names; a folder of that very name is itself.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
-from tamis.errors import NoSuchTableError
+from tamis.errors import NoSuchTableError, UnsupportedFormatError
 from tamis.formats.errors import shown, unreadable
-from tamis.formats.opening import At, Opening
+from tamis.formats.opening import Opening
 from tamis.formats.paimon.catalogs import find_table, loaded_table
+from tamis.formats.paimon.names import Form, form_of_folder, form_of_name
 from tamis.formats.paimon.options import Options
-from tamis.formats.paimon.snapshots import chosen_state
+from tamis.formats.paimon.snapshots import MAIN, State, chosen_state, has_schema
 from tamis.formats.paimon.table import PaimonTable
+from tamis.formats.storage import Storage
 from tamis.formats.storage.local import exists, local_path
 
 __all__ = ["open_table", "plain_name"]
 
-READ_OPTIMIZED: Final = "$ro"
-
 
 def plain_name(target: str) -> str:
-    """The name of the table of which another name is a form; the name itself if it is none."""
-    return target.rstrip("/").removesuffix(READ_OPTIMIZED)
+    """The folder of the table of which another name is a form; the name itself if it is none."""
+    return form_of_folder(target).table
 
 
 def open_table(opening: Opening) -> PaimonTable:
     """The table at the snapshot that is asked for, the newest by default; an error that says why there is none."""
-    target, at = opening.target, opening.at
+    target = opening.target
     name, branch, optimized, storage = opening.shown, None, False, opening.storage
     if not isinstance(target, str):
         target, branch, storage = loaded_table(target)
         name = shown(target)
+    elif opening.catalog is not None:
+        form = form_of_name(target)
+        branch, optimized = form.checked()
+        target, _, storage = find_table(form.table, opening.catalog, branch)
     else:
-        if target.rstrip("/").endswith(READ_OPTIMIZED) and (opening.catalog is not None or not _is_folder(target)):
-            optimized, target = True, plain_name(target)
-        if opening.catalog is not None:
-            target, branch, storage = find_table(target, opening.catalog)
-    if branch is not None:
-        if at != At():
-            raise ValueError(f"{name} is the branch {branch}, of which only the newest state is opened")
-        at = At(ref=branch)
+        form = _form(target, storage)
+        branch, optimized = form.checked()
+        target = form.table
     path = local_path(target)
     if path is not None and not _is_folder(target):
         raise NoSuchTableError(
@@ -50,9 +47,10 @@ def open_table(opening: Opening) -> PaimonTable:
             table=shown(target),
         )
     root = target.rstrip("/") if path is None else str(path.absolute())
-    state = chosen_state(storage, root, at, name)
+    state = chosen_state(storage, root, opening.at, name, branch)
     options = Options.of(state.schema)
     options.check(target, state.schema_path)
+    _check_branch(options, state, name)
     table = PaimonTable(name, root, state, storage, optimized)
     try:
         _ = table.level
@@ -61,6 +59,26 @@ def open_table(opening: Opening) -> PaimonTable:
             state.schema_path, f"its number of levels cannot be told: {error}", place="options"
         ) from error
     return table
+
+
+def _form(target: str, storage: Storage) -> Form:
+    """What a path asks for: itself, if a folder has that very name."""
+    form = form_of_folder(target)
+    if form.asked and (_is_folder(target) if local_path(target) is not None else has_schema(storage, target)):
+        return Form(target)
+    return form
+
+
+def _check_branch(options: Options, state: State, name: str) -> None:
+    """Paimon's readers follow the option `branch` to another branch than the one whose schema has it."""
+    said = options.values.get("branch", "").strip()
+    if said and said != (state.branch or MAIN):
+        raise UnsupportedFormatError(
+            f"cannot read {name}: its option branch says {shown(said)}, and Paimon reads that branch in its place. "
+            f"Open the branch itself, by $branch_{shown(said)} behind the table's name.",
+            path=name,
+            feature="the option branch",
+        )
 
 
 def _is_folder(target: str) -> bool:

@@ -22,9 +22,11 @@ from tamis.formats.storage import Storage
 from tamis.formats.storage.ordered import in_order
 
 __all__ = [
+    "MAIN",
     "Snapshot",
     "State",
     "chosen_state",
+    "has_schema",
     "numbered",
     "parse_snapshot",
     "read_schemas",
@@ -40,6 +42,7 @@ _SCHEMA: Final = "schema-"
 _TAG: Final = "tag-"
 _SHOWN: Final = 10
 MAIN: Final = "main"
+"""The branch that the table's own folder has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +111,38 @@ def numbered(storage: Storage, folder: str, prefix: str) -> list[int]:
     return sorted(int(name) for name in found if name.isascii() and name.isdecimal())
 
 
-def chosen_state(storage: Storage, root: str, at: At, table: str) -> State:
-    """The state that is asked for: the newest by default, of the main branch."""
+def has_schema(storage: Storage, home: str) -> bool:
+    """Whether a folder is that of a table, or of a branch."""
+    return bool(numbered(storage, f"{home.rstrip('/')}/schema", _SCHEMA))
+
+
+def chosen_state(storage: Storage, root: str, at: At, table: str, branch: str | None = None) -> State:
+    """The state that is asked for: the newest by default, of the main branch if no other is given.
+
+    A branch that is given has states and tags of its own: ref is one of these tags, and no branch.
+    """
     if at.version is not None:
         raise ValueError("a Paimon table's states are snapshots: give snapshot_id=, ref= (a tag or branch) or as_of=")
     if sum(one is not None for one in (at.snapshot_id, at.ref, at.as_of_ms)) > 1:
         raise ValueError("give one of snapshot_id, ref and as_of")
-    if at.ref is not None and at.ref != MAIN:
-        return _by_ref(storage, root, at.ref, table)
-    ids = numbered(storage, f"{root}/snapshot", _SNAPSHOT)
+    branch = None if branch == MAIN else branch
+    home = root if branch is None else f"{root}/branch/branch-{branch}"
+    if branch is not None and not (_is_name(branch) and has_schema(storage, home)):
+        raise NoSuchSnapshotError(f"{table} has no branch {branch!r}.", wanted=f"branch {branch!r}", known=())
+    if at.ref is not None and (at.ref != MAIN or branch is not None):
+        return _by_ref(storage, root, at.ref, table, branch)
+    ids = numbered(storage, f"{home}/snapshot", _SNAPSHOT)
     if at.snapshot_id is not None:
         if at.snapshot_id not in ids:
             raise _no_snapshot(table, f"snapshot {at.snapshot_id}", [str(one) for one in ids])
-        return _travelled(storage, root, _read(storage, root, at.snapshot_id), at.ref)
+        return _travelled(storage, home, _read(storage, home, at.snapshot_id), at.ref, branch)
     if at.as_of_ms is not None:
-        found = _as_of(ids, at.as_of_ms, lambda one: _read(storage, root, one))
+        found = _as_of(ids, at.as_of_ms, lambda one: _read(storage, home, one))
         if found is None:
             when = datetime.fromtimestamp(at.as_of_ms / 1000, UTC).isoformat()
             raise _no_snapshot(table, f"snapshot at or before {when}", [str(one) for one in ids])
-        return _travelled(storage, root, found, at.ref)
-    return _newest(storage, root, root, ids, ref=at.ref)
+        return _travelled(storage, home, found, at.ref, branch)
+    return _newest(storage, root, home, ids, branch=branch, ref=at.ref)
 
 
 def read_schemas(storage: Storage, folder: str, least: int = 0) -> dict[int, PaimonSchema]:
@@ -144,10 +159,10 @@ def read_snapshots(storage: Storage, home: str, newest: int, most: int) -> list[
     return list(in_order(partial(_read, storage, home), ids[::-1][:most], THREADS))
 
 
-def references(storage: Storage, root: str) -> dict[str, Snapshot]:
-    """The tags, with the snapshots that they keep."""
-    names = _names(storage, f"{root}/tag", _TAG)
-    paths = [f"{root}/tag/{_TAG}{name}" for name in names]
+def references(storage: Storage, home: str) -> dict[str, Snapshot]:
+    """The tags of a branch, with the snapshots that they keep."""
+    names = _names(storage, f"{home}/tag", _TAG)
+    paths = [f"{home}/tag/{_TAG}{name}" for name in names]
     contents = in_order(storage, paths, THREADS)
     return {name: parse_snapshot(path, content) for name, path, content in zip(names, paths, contents, strict=True)}
 
@@ -170,15 +185,15 @@ def _newest(
     return State(snapshot, parse_schema(path, storage(path)), path, branch, ref)
 
 
-def _travelled(storage: Storage, root: str, snapshot: Snapshot, ref: str | None) -> State:
+def _travelled(storage: Storage, home: str, snapshot: Snapshot, ref: str | None, branch: str | None) -> State:
     """An older snapshot is read with its own schema, and with the options of today."""
-    path = f"{root}/schema/{_SCHEMA}{snapshot.schema_id}"
-    schemas = numbered(storage, f"{root}/schema", _SCHEMA)
+    path = f"{home}/schema/{_SCHEMA}{snapshot.schema_id}"
+    schemas = numbered(storage, f"{home}/schema", _SCHEMA)
     schema = parse_schema(path, storage(path))
     if schemas and schemas[-1] != snapshot.schema_id:
-        newest = f"{root}/schema/{_SCHEMA}{schemas[-1]}"
+        newest = f"{home}/schema/{_SCHEMA}{schemas[-1]}"
         schema = schema.with_options(parse_schema(newest, storage(newest)).options)
-    return State(snapshot, schema, path, ref=ref)
+    return State(snapshot, schema, path, branch, ref)
 
 
 def _read(storage: Storage, home: str, id_: int) -> Snapshot:
@@ -189,18 +204,18 @@ def _read(storage: Storage, home: str, id_: int) -> Snapshot:
     return found
 
 
-def _by_ref(storage: Storage, root: str, ref: str, table: str) -> State:
-    """A tag, else a branch, as Paimon looks names up."""
-    tags = _names(storage, f"{root}/tag", _TAG)
+def _by_ref(storage: Storage, root: str, ref: str, table: str, branch: str | None) -> State:
+    """A tag, else a branch, as Paimon looks names up; of a branch that is chosen already a tag."""
+    home = root if branch is None else f"{root}/branch/branch-{branch}"
+    tags = _names(storage, f"{home}/tag", _TAG)
     if ref in tags:
-        path = f"{root}/tag/{_TAG}{ref}"
-        return _travelled(storage, root, parse_snapshot(path, storage(path)), ref)
-    home = f"{root}/branch/branch-{ref}"
-    schemas = numbered(storage, f"{home}/schema", _SCHEMA) if _is_name(ref) else []
-    if not schemas:
-        raise _no_snapshot(table, f"tag or branch {ref!r}", tags)
-    ids = numbered(storage, f"{home}/snapshot", _SNAPSHOT)
-    return _newest(storage, root, home, ids, branch=ref, ref=ref)
+        path = f"{home}/tag/{_TAG}{ref}"
+        return _travelled(storage, home, parse_snapshot(path, storage(path)), ref, branch)
+    other = f"{root}/branch/branch-{ref}"
+    if branch is not None or not _is_name(ref) or not has_schema(storage, other):
+        raise _no_snapshot(table, f"tag or branch {ref!r}" if branch is None else f"tag {ref!r}", tags)
+    ids = numbered(storage, f"{other}/snapshot", _SNAPSHOT)
+    return _newest(storage, root, other, ids, branch=ref, ref=ref)
 
 
 def _is_name(ref: str) -> bool:
