@@ -45,7 +45,7 @@ class Form:
         if rest and rest[0].lower() != _READ_OPTIMIZED:
             raise UnsupportedFormatError(
                 f"cannot read {shown(name)}: ${shown(rest[0])} is none of the forms of a Paimon table that tamis "
-                "reads. Open the table itself, a branch of it with $branch_NAME, or what compaction has made with $ro.",
+                "reads. Open the table itself, a branch with $branch_NAME, or what compaction has made with $ro.",
                 path=shown(name),
                 feature=f"the system table ${shown(rest[0])}",
             )
