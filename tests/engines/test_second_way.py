@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 import tamis
+from tamis.spark import deletes
 from tests.engines.conftest import Warehouse
 from tests.engines.reading import METADATA, Java, bag, connector, delete_rows, make
 from tests.making.clusters import KINDS, cluster, run
@@ -116,6 +117,40 @@ def test_vectors_and_row_lineage_hold_in_other_formats(warehouse: Warehouse, fil
         found = ours.read(warehouse.spark, metadata_columns=[*METADATA, *lineage])
         assert bag(found) == bag(connector(warehouse, name, where, ["id", "s", *METADATA, *lineage]))
     assert tamis.open(warehouse.path(name)).plan().read(warehouse.spark).count() == 32
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_rows_deleted_by_position_never_leave_the_tasks_that_read_them(
+    warehouse: Warehouse, file_format: str, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file is rid of its own, also by delete files that name rows of several; a join does the same."""
+    name = make(
+        warehouse,
+        f"rid_{file_format}_{version}",
+        "id bigint, s string",
+        "insert into {t} select id, 's' || id from range(0, 60, 1, 3)",
+        "delete from {t} where id % 7 = 3",
+        "delete from {t} where id % 9 in (0, 3)",
+        version=version,
+        write_format_default=file_format,
+        write_delete_granularity="partition",
+    )
+    deleted = [one for one in range(60) if one % 7 == 3 or one % 9 in (0, 3)]
+    plan = tamis.open(warehouse.path(name)).plan()
+    rows = plan.read(warehouse.spark, metadata_columns=METADATA)
+    shown = rows._jdf.queryExecution().executedPlan().toString()
+    assert "MapInArrow" in shown
+    assert "Join" not in shown
+    wanted = bag(connector(warehouse, name, None, ["id", "s", *METADATA]))
+    assert bag(rows) == wanted
+    assert wanted.total() == 60 - len(deleted)
+    assert plan.read(warehouse.spark).count() == wanted.total()
+    with monkeypatch.context() as patched:
+        patched.setattr(deletes, "is_here", lambda _: False)
+        joined = plan.read(warehouse.spark, metadata_columns=METADATA)
+    assert "Join" in joined._jdf.queryExecution().executedPlan().toString()
+    assert bag(joined) == wanted
 
 
 @pytest.mark.parametrize("file_format", ["orc", "avro"])

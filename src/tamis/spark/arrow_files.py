@@ -8,8 +8,9 @@ This module runs on executors: it imports only what they have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,12 +20,35 @@ import pyarrow as pa
 from tamis.formats.rows.conform import shown_type
 from tamis.formats.rows.reading import read_rows
 from tamis.formats.scan import FileFormat, ReadField
+from tamis.predicate.arrays import Int64s
 from tamis.spark.paths import canonical
 
-__all__ = ["ArrowFile", "Asked", "read_contents", "read_files"]
+__all__ = ["POSITION_FIELDS", "ArrowFile", "Asked", "Deleted", "read_contents", "read_files"]
 
 BATCH_ROWS: Final = 1 << 16
 """Rows that are handed to Spark at a time."""
+POSITION_FIELDS: Final = (
+    ReadField("file_path", pa.string(), written_as="file_path"),
+    ReadField("pos", pa.int64(), written_as="pos"),
+)
+"""The columns of position delete files."""
+LISTS: Final = 4
+"""Position delete files that a task remembers: one may name rows of many data files."""
+_NOTHING: Final = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What names rows of a file by their places in it, where this machine can open it."""
+
+    called: str
+    """The file, as position delete files call it."""
+    listed: tuple[tuple[str, FileFormat], ...]
+    """Position delete files."""
+    vectors: tuple[bytes | tuple[str, int, int], ...]
+    """Bitmaps, or the file that holds one, its offset and its length."""
+    decode: Callable[[bytes], Int64s] | None
+    """The positions in a bitmap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +62,7 @@ class ArrowFile:
     """By column: what stands in where the file does not have it, an Arrow scalar."""
     attached: Mapping[str, Any]
     """What all its rows have, by the name of an added column: an Arrow scalar."""
+    deleted: Deleted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +80,13 @@ def read_files(
     batches: Iterable[pa.RecordBatch], files: Sequence[ArrowFile], asked: Asked
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the files whose numbers come in, and which this machine can open."""
+    named_in = lru_cache(LISTS)(_named_in)
     for batch in batches:
         for number in batch.column(0).to_pylist():
             file = files[number]
-            size = Path(file.path).stat().st_size
-            # Nothing cannot be mapped.
-            with pa.memory_map(file.path) if size else pa.BufferReader(b"") as stream:
-                yield from _rows(file, stream, size, asked)
+            gone = _NOTHING if file.deleted is None else _gone(file.deleted, named_in)
+            with _opened(file.path) as stream:
+                yield from _rows(file, stream, stream.size(), asked, gone)
 
 
 def read_contents(
@@ -72,10 +97,53 @@ def read_contents(
         for path, content in zip(batch.column("path").to_pylist(), batch.column("content"), strict=True):
             data = content.as_buffer()
             with pa.BufferReader(data) as stream:
-                yield from _rows(files[canonical(path)], stream, data.size, asked)
+                yield from _rows(files[canonical(path)], stream, data.size, asked, _NOTHING)
 
 
-def _rows(file: ArrowFile, stream: BinaryIO, size: int, asked: Asked) -> Iterator[pa.RecordBatch]:
+def _opened(path: str) -> pa.NativeFile:
+    """The file, mapped; nothing cannot be."""
+    return pa.memory_map(path) if Path(path).stat().st_size else pa.BufferReader(b"")
+
+
+def _gone(deleted: Deleted, named_in: Callable[[str, FileFormat], Mapping[str, Int64s]]) -> Int64s:
+    """The places of deleted rows, ascending, each of them once."""
+    places = [named_in(path, file_format).get(deleted.called, _NOTHING) for path, file_format in deleted.listed]
+    if deleted.decode is not None:
+        places += [_decoded(vector, deleted.decode) for vector in deleted.vectors]
+    return np.unique(np.concatenate([_NOTHING, *places]))
+
+
+def _decoded(vector: bytes | tuple[str, int, int], decode: Callable[[bytes], Int64s]) -> Int64s:
+    if isinstance(vector, bytes):
+        return decode(vector)
+    path, start, length = vector
+    with _opened(path) as stream:
+        stream.seek(start)
+        content = stream.read(length)
+    try:
+        return decode(content)
+    except ValueError as error:
+        raise ValueError(f"{path}, at byte {start}: {error}") from error
+
+
+def _named_in(path: str, file_format: FileFormat) -> dict[str, Int64s]:
+    """The places that a position delete file names, by data file."""
+    with _opened(path) as stream:
+        read = [columns for _, columns in read_rows(path, stream, file_format, POSITION_FIELDS)]
+    parts = {field.name: [columns[number] for columns in read] for number, field in enumerate(POSITION_FIELDS)}
+    if not read:
+        return {}
+    if any(column is None or column.null_count for columns in parts.values() for column in columns):
+        raise ValueError(f"{path} is no position delete file: it lacks a path or a place")
+    files = pa.chunked_array(parts["file_path"]).combine_chunks().dictionary_encode()
+    codes = files.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    places = pa.chunked_array(parts["pos"]).to_numpy()[order]
+    cuts = np.cumsum(np.bincount(codes, minlength=len(files.dictionary)))[:-1]
+    return dict(zip(files.dictionary.to_pylist(), np.split(places, cuts), strict=True))
+
+
+def _rows(file: ArrowFile, stream: BinaryIO, size: int, asked: Asked, gone: Int64s) -> Iterator[pa.RecordBatch]:
     if file.size is not None and size != file.size:
         raise ValueError(
             f"{file.path} has {size} bytes, and the table's metadata says {file.size}: it is not the file that was "
@@ -92,9 +160,18 @@ def _rows(file: ArrowFile, stream: BinaryIO, size: int, asked: Asked) -> Iterato
             arrays += [places] * len(asked.positions)
         names = [*(field.name for field in asked.fields), *asked.attached, *asked.positions]
         whole = pa.RecordBatch.from_arrays(arrays, names=names) if names else _counted(rows)
-        for at in range(0, rows, BATCH_ROWS):
-            yield whole.slice(at, BATCH_ROWS)
+        left = _without(whole, gone[np.searchsorted(gone, start) : np.searchsorted(gone, start + rows)] - start)
+        for at in range(0, len(left), BATCH_ROWS):
+            yield left.slice(at, BATCH_ROWS)
         start += rows
+
+
+def _without(rows: pa.RecordBatch, places: Int64s) -> pa.RecordBatch:
+    if not len(places):
+        return rows
+    kept = np.ones(len(rows), np.bool_)
+    kept[places] = False
+    return rows.filter(pa.array(kept))
 
 
 def _counted(rows: int) -> pa.RecordBatch:

@@ -18,17 +18,28 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.formats.errors import unreadable
-from tamis.formats.scan import EqualityDeletes, FileGroup, OwnNames, PositionDeletes, ReadField, Scan, Vectors
+from tamis.formats.scan import (
+    EqualityDeletes,
+    FileFormat,
+    FileGroup,
+    OwnNames,
+    PositionDeletes,
+    ReadField,
+    Scan,
+    Vectors,
+)
+from tamis.formats.storage.local import local_path
 from tamis.predicate.arrays import Int64s
 from tamis.predicate.names import backticked
+from tamis.spark.arrow_files import POSITION_FIELDS, Deleted
 from tamis.spark.pushdown import Veil
 from tamis.spark.relation import relation, united
-from tamis.spark.second_way import Files, arrow_frame, has_reader, why_not_spark_columns
+from tamis.spark.second_way import Files, arrow_frame, has_reader, is_here, why_not_spark_columns
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.stores import Reach
 from tamis.spark.types import plain_schema, read_schema
 
-__all__ = ["NUMBER", "POSITION", "equality_lookup", "small_frame", "without_equal", "without_positions"]
+__all__ = ["NUMBER", "POSITION", "equality_lookup", "in_tasks", "small_frame", "without_equal", "without_positions"]
 
 NUMBER: Final = "number"
 """The number of a row's file in the scan."""
@@ -45,10 +56,6 @@ MOST_LOCAL: Final = 1_000_000
 _DATA: Final = "data"
 _DELETE: Final = "delete"
 _URI: Final = "uri"
-_POSITION_FIELDS: Final = (
-    ReadField("file_path", pa.string(), written_as="file_path"),
-    ReadField("pos", pa.int64(), written_as="pos"),
-)
 
 
 def small_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -72,6 +79,46 @@ def without_positions(reach: Reach, scan: Scan, group: FileGroup, frame: DataFra
     return frame.join(deleted, same, "left_anti").drop(own(NUMBER), own(POSITION))
 
 
+def in_tasks(scan: Scan, group: FileGroup) -> tuple[Deleted, ...] | None:
+    """What names rows of each file of the group by position, for tasks that open these files; None if they cannot.
+
+    They can if all of it is on disks that they see. Position delete files of very many rows are left to a join: each
+    task would read all of them.
+    """
+    positions, vectors, wanted = scan.positions, scan.vectors, group.numbers
+    listed: dict[int, list[tuple[str, FileFormat]]] = {}
+    bitmaps: dict[int, list[bytes | tuple[str, int, int]]] = {}
+    if positions is not None:
+        if positions.rows > MOST_BROADCAST:
+            return None
+        paths, formats = (positions.files[name].to_pylist() for name in ("path", "file_format"))
+        applies = np.isin(positions.data, wanted)
+        for data, delete in zip(positions.data[applies].tolist(), positions.delete[applies].tolist(), strict=True):
+            listed.setdefault(data, []).append((paths[delete], formats[delete]))
+    if vectors is not None:
+        for place in np.flatnonzero(np.isin(vectors.data, wanted)).tolist():
+            where = vectors.location[place], int(vectors.offset[place]), int(vectors.length[place])
+            bitmaps.setdefault(int(vectors.data[place]), []).append(vectors.held.get(place, where))
+    called = dict(zip(wanted.tolist(), scan.files["path"].take(pa.array(wanted)).to_pylist(), strict=True))
+    located = [path for files in listed.values() for path, _ in files]
+    located += [one[0] for blobs in bitmaps.values() for one in blobs if not isinstance(one, bytes)]
+    here = {path: local_path(path) for path in (*called.values(), *located) if is_here(path)}
+    if not all(path in here for path in (*called.values(), *located)):
+        return None
+    decode = None if vectors is None else vectors.decode
+    return tuple(
+        Deleted(
+            path,
+            tuple((str(here[name]), file_format) for name, file_format in listed.get(number, ())),
+            tuple(
+                one if isinstance(one, bytes) else (str(here[one[0]]), *one[1:]) for one in bitmaps.get(number, ())
+            ),
+            decode,
+        )
+        for number, path in called.items()
+    )
+
+
 def _sized(deleted: DataFrame, rows: int) -> DataFrame:
     return f.broadcast(deleted) if rows <= MOST_BROADCAST else deleted
 
@@ -90,7 +137,7 @@ def _from_files(reach: Reach, scan: Scan, positions: PositionDeletes, numbers: I
         if file_format == "avro" and scan.second_way and not has_reader(reach, paths[0]):
             known = paths
             by_file = Files(file_format, tuple(paths), pa.table({own(_URI): paths}))
-            rows = arrow_frame(reach, by_file, _POSITION_FIELDS).withColumnRenamed("pos", own(_DELETE))
+            rows = arrow_frame(reach, by_file, POSITION_FIELDS).withColumnRenamed("pos", own(_DELETE))
         else:
             files = relation(reach, file_format, schema, paths)
             uris = files.uris()

@@ -25,6 +25,7 @@ from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan
 from tamis.predicate.names import backticked
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
+from tamis.spark.arrow_files import Deleted
 from tamis.spark.asked import Reading, chosen_columns, chosen_metadata
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
@@ -137,7 +138,10 @@ def _rows(reading: Reading, group: FileGroup) -> DataFrame:
     if why_not_spark(reading, group, wanted) is None:
         frame = _by_spark(reading, group)
     else:
-        frame = _by_arrow(reading, group, wanted)
+        gone = deletes.in_tasks(scan, group) if group.positions else None
+        if gone is not None:
+            group = replace(group, positions=False)
+        frame = _by_arrow(reading, group, wanted, gone or ())
     if group.positions:
         frame = deletes.without_positions(reading.reach, scan, group, frame)
     if group.equality:
@@ -145,8 +149,10 @@ def _rows(reading: Reading, group: FileGroup) -> DataFrame:
     return stored_first(frame, scan, reading.metadata_columns)
 
 
-def _by_arrow(reading: Reading, group: FileGroup, fields: Sequence[ReadField]) -> DataFrame:
-    """All rows of the group with these columns, and what is asked about the rows, by tasks of our own."""
+def _by_arrow(
+    reading: Reading, group: FileGroup, fields: Sequence[ReadField], deleted: tuple[Deleted, ...]
+) -> DataFrame:
+    """The rows of the group with these columns, and what is asked about the rows, by tasks of our own."""
     scan, numbers = reading.scan, pa.array(group.numbers)
     files = scan.files.select(["path", "size"]).take(numbers)
     constants = {
@@ -158,6 +164,7 @@ def _by_arrow(reading: Reading, group: FileGroup, fields: Sequence[ReadField]) -
         pa.table(_lookup(reading, group)),
         tuple(files["size"].to_pylist()),
         constants,
+        deleted,
     )
     fields = [*fields, *stored_fields(scan, reading.metadata_columns)]
     frame = arrow_frame(reading.reach, found, fields, _position_names(reading, group))

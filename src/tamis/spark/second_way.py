@@ -23,7 +23,7 @@ from tamis.errors import UnreadableFileError
 from tamis.formats.scan import DeleteGroup, FileFormat, FileGroup, ReadField
 from tamis.formats.storage.local import local_path
 from tamis.predicate.type_names import is_text
-from tamis.spark.arrow_files import ArrowFile, Asked, read_contents, read_files
+from tamis.spark.arrow_files import ArrowFile, Asked, Deleted, read_contents, read_files
 from tamis.spark.asked import Reading
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.paths import canonical
@@ -32,7 +32,7 @@ from tamis.spark.shipping import on_executors
 from tamis.spark.stores import Reach
 from tamis.spark.types import can_default, has_naive_time, output_type, plain_schema
 
-__all__ = ["Files", "arrow_frame", "has_reader", "lacks_default", "why_not_spark", "why_not_spark_columns"]
+__all__ = ["Files", "arrow_frame", "has_reader", "is_here", "lacks_default", "why_not_spark", "why_not_spark_columns"]
 
 TASK_BYTES: Final = 128 << 20
 """Bytes of files to a task, where there are many."""
@@ -53,6 +53,8 @@ class Files:
     """None if they are not to be compared with what is found."""
     constants: Mapping[str, pa.Array] = dataclasses.field(default_factory=dict)
     """By column: the values that stand in where files do not have it."""
+    deleted: tuple[Deleted, ...] = ()
+    """What names deleted rows of each file, which then do not come out; empty if that is left to others."""
 
 
 def why_not_spark(reading: Reading, group: FileGroup, fields: Sequence[ReadField]) -> str | None:
@@ -127,7 +129,7 @@ def arrow_frame(reach: Reach, files: Files, fields: Sequence[ReadField], positio
     settled = tuple(replace(field, default=None) if field.name in files.constants else field for field in fields)
     asked = Asked(files.file_format, settled, tuple(files.attached.column_names), tuple(positions))
     spark = reach.spark
-    near = [_is_here(path) for path in files.paths]
+    near = [is_here(path) for path in files.paths]
     frames = []
     if any(near):
         here = [_file(files, number) for number in np.flatnonzero(near).tolist()]
@@ -153,9 +155,11 @@ def _file(files: Files, number: int) -> ArrowFile:
         None if files.sizes is None else files.sizes[number],
         {name: values[number] for name, values in files.constants.items()},
         {name: files.attached[name][number] for name in files.attached.column_names},
+        files.deleted[number] if files.deleted else None,
     )
 
 
-def _is_here(path: str) -> bool:
+def is_here(path: str) -> bool:
+    """Whether the file is one that tasks open themselves."""
     found = local_path(path)
     return found is not None and found.is_file()
