@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -17,18 +16,16 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column
 from pyspark.sql import functions as f
-from pyspark.sql.types import DataType
 
 from tamis.errors import TamisError, UnwritableFileError, UnwritableRowsError
 from tamis.formats.edit import NULL_IN_REQUIRED, Cluster, DeleteStage, Marked, NewFile, Stage
 from tamis.formats.storage.sinks import BECAUSE, UNWRITTEN
 from tamis.predicate.names import backticked
-from tamis.sieve.transforms import Transform, apply
 from tamis.spark.fitting import UNFIT, fitted_columns
+from tamis.spark.partitioning import partition_value
 from tamis.spark.session import checked, with_settings
 from tamis.spark.shipping import explained, on_executors
 from tamis.spark.telling import Changes, TaskTold, Telling, ToldRows
-from tamis.spark.types import plain_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -103,8 +100,8 @@ def mark_rows(places: DataFrame, stage: DeleteStage, token: str) -> list[Marked]
 def _clustered(frame: DataFrame, stage: Stage) -> DataFrame:
     """The rows with their partition values behind them, those of one partition together and in order."""
     width = len(frame.columns)
-    keys = [_value(one, place) for place, one in enumerate(stage.partition)]
-    order = [_value(one, len(keys) + place) for place, one in enumerate(stage.sort)]
+    keys = [partition_value(one).alias(_KEY.format(place)) for place, one in enumerate(stage.partition)]
+    order = [partition_value(one).alias(_KEY.format(len(keys) + place)) for place, one in enumerate(stage.sort)]
     frame = frame.select("*", *keys, *(value for value, one in zip(order, stage.sort, strict=True)))
     names = frame.columns[width:]
     partition, sort = names[: len(keys)], names[len(keys) :]
@@ -124,27 +121,6 @@ def _ordered(name: str, one: Cluster) -> Column:
     if one.descending:
         return column.desc_nulls_last() if one.nulls_last else column.desc_nulls_first()
     return column.asc_nulls_last() if one.nulls_last else column.asc_nulls_first()
-
-
-def _value(one: Cluster, place: int) -> Column:
-    """The value that a cluster groups by: the column itself, or what tamis's own transform makes of it."""
-    column = reduce(lambda outer, name: outer.getField(name), one.path[1:], f.col(backticked(one.path[0])))
-    if one.transform.name != "identity":
-        result = apply(one.transform, pa.array([], one.source)).type
-        column = f.arrow_udf(_applied(one.transform, one.source), _spark_type(result))(column)  # type: ignore[attr-defined]
-    return column.alias(_KEY.format(place))
-
-
-def _applied(transform: Transform, source: pa.DataType) -> Callable[[pa.Array], pa.Array]:
-    def values(column: pa.Array) -> pa.Array:
-        return apply(transform, column.cast(source))
-
-    values.__annotations__ = {"column": pa.Array, "return": pa.Array}  # Spark reads them, and not as text
-    return values
-
-
-def _spark_type(type_: pa.DataType) -> DataType:
-    return plain_schema(pa.schema([("value", type_)]))[0].dataType
 
 
 def _write(
