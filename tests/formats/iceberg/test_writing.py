@@ -23,6 +23,7 @@ from tamis.formats.iceberg.metadata import SpecLayout
 from tamis.formats.iceberg.metrics import Mode, metrics_modes
 from tamis.formats.iceberg.single_values import cut_lower, cut_upper, encoded
 from tamis.formats.iceberg.snapshots import with_snapshot
+from tamis.formats.iceberg.stage import parquet_options
 from tamis.formats.iceberg.statistics import Statistics
 from tamis.formats.iceberg.types import parse_schema
 from tamis.sieve.partition_keys import PartitionField, PartitionSpec
@@ -121,6 +122,18 @@ FIELDS = (
 )
 def test_metrics_modes_are_the_tables(properties: dict[str, str], modes: dict[int, Mode]) -> None:
     assert metrics_modes(FIELDS, properties) == modes
+
+
+@pytest.mark.parametrize(
+    ("codec", "level", "chosen"),
+    [(None, None, 3), ("ZSTD", "9", 9), ("zstd", "best", 3), ("gzip", None, 6), ("snappy", "9", None)],
+)
+def test_files_are_compressed_as_the_table_asks_or_as_icebergs_own_are(
+    codec: str | None, level: str | None, chosen: int | None
+) -> None:
+    """By pyarrow's own level for zstd, 1, files are a third larger, and hardly sooner there."""
+    asked = {"write.parquet.compression-codec": codec, "write.parquet.compression-level": level}
+    assert parquet_options({key: value for key, value in asked.items() if value}).level == chosen
 
 
 def test_a_sorted_column_has_bounds_whatever_the_default_is() -> None:

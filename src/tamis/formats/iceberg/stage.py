@@ -44,7 +44,8 @@ _CODECS: Final = {
     "brotli": "brotli",
     "uncompressed": "none",
 }
-_LEVELS: Final = frozenset({"zstd", "gzip", "brotli"})
+_LEVELS: Final[Mapping[str, int | None]] = {"zstd": 3, "gzip": 6, "brotli": None}
+"""Codecs that have levels, and which Iceberg's own writers take where the table says none: pyarrow's are 1 and 9."""
 
 
 def check_supported(name: str, document: Mapping[str, Any], metadata: TableMetadata) -> None:
@@ -212,7 +213,7 @@ def parquet_options(properties: Mapping[str, str]) -> ParquetOptions:
     level = properties.get("write.parquet.compression-level", "").strip()
     return ParquetOptions(
         codec=_CODECS[codec],
-        level=int(level) if level.lstrip("-").isdigit() and codec in _LEVELS else None,
+        level=int(level) if level.lstrip("-").isdigit() and codec in _LEVELS else _LEVELS.get(codec),
         row_group_bytes=number(properties, "write.parquet.row-group-size-bytes", 128 << 20),
         page_bytes=number(properties, "write.parquet.page-size-bytes", 1 << 20),
         dictionary_bytes=number(properties, "write.parquet.dict-size-bytes", 2 << 20),
