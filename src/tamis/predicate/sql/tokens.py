@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import ClassVar
 
 from sqlglot.dialects.spark import Spark
@@ -188,7 +188,8 @@ def _merged(text: str, tokens: list[Token], unsure: set[int]) -> Iterator[Token]
         token = tokens[index]
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         if token.token_type in _STRINGS:
-            strings = list(takewhile(lambda one: one.token_type in _STRINGS, islice(tokens, index, None)))
+            rest = map(tokens.__getitem__, range(index, len(tokens)))
+            strings = list(takewhile(lambda one: one.token_type in _STRINGS, rest))
             if index and _makes_literal(tokens, index - 1):
                 _refuse_gap(text, strings)
             yield _string(text, strings, unsure)
