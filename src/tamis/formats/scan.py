@@ -28,6 +28,7 @@ __all__ = [
     "ReadField",
     "Scan",
     "Vectors",
+    "counted_positions",
 ]
 
 """Files by their place in Scan.files."""
@@ -159,6 +160,20 @@ class Vectors:
     rows: int
     held: Mapping[int, bytes] = field(default_factory=dict)
     """Bitmaps that stand in the metadata itself, by their places: these are in no file."""
+    counts: Mapping[int, int] = field(default_factory=dict)
+    """How many positions a bitmap has to have, by its place, where the metadata says so."""
+
+    def positions(self, place: int, blob: bytes) -> Int64s:
+        """What `counted_positions` finds in the bitmap of that place."""
+        return counted_positions(self.decode, blob, self.counts.get(place))
+
+
+def counted_positions(decode: Callable[[bytes], Int64s], blob: bytes, count: int | None) -> Int64s:
+    """The positions in a bitmap. ValueError if it is damaged, or has not so many as the metadata says."""
+    found = decode(blob)
+    if count is not None and len(found) != count:
+        raise ValueError(f"a deletion vector has {len(found):,} rows, and the metadata says {count:,}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

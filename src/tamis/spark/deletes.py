@@ -184,7 +184,7 @@ def _from_vectors(reach: Reach, vectors: Vectors, numbers: Int64s, own: OwnNames
             else files[location][start : start + int(vectors.length[place])]
         )
         try:
-            found = vectors.decode(blob)
+            found = vectors.positions(place, blob)
         except ValueError as error:
             raise unreadable(location, str(error), start) from error
         data.append(np.full(len(found), vectors.data[place]))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from tamis.formats.scan import Vectors
+from tamis.formats.scan import Vectors, counted_positions
 from tamis.predicate.arrays import Int64s
 from tamis.spark.paths import canonical
 from tamis.spark.relation import whole_files
@@ -18,8 +18,8 @@ from tamis.spark.stores import Reach
 
 __all__ = ["decoded_on_executors"]
 
-Blob = tuple[int, int, int]
-"""The number of the data file, and where its bitmap begins and ends."""
+Blob = tuple[int, int, int, int | None]
+"""The number of the data file, where its bitmap begins and ends, and how many positions it has, if that is known."""
 
 
 def decoded_on_executors(reach: Reach, vectors: Vectors, chosen: Int64s, names: tuple[str, str]) -> DataFrame:
@@ -30,7 +30,8 @@ def decoded_on_executors(reach: Reach, vectors: Vectors, chosen: Int64s, names: 
     blobs: dict[str, list[Blob]] = {}
     for index in chosen.tolist():
         start = int(vectors.offset[index])
-        blob = (int(vectors.data[index]), start, start + int(vectors.length[index]))
+        end = start + int(vectors.length[index])
+        blob = (int(vectors.data[index]), start, end, vectors.counts.get(index))
         blobs.setdefault(canonical(unquote(uris[vectors.location[index]])), []).append(blob)
     work = on_executors(reach.spark, decode_files, blobs, vectors.decode, names)
     return files.frame.select("path", "content").mapInArrow(work, f"{names[0]} bigint, {names[1]} bigint")
@@ -46,9 +47,9 @@ def decode_files(
     for batch in batches:
         for path, content in zip(batch.column("path").to_pylist(), batch.column("content"), strict=True):
             data = content.as_buffer().to_pybytes()
-            for number, start, end in blobs[canonical(path)]:
+            for number, start, end, count in blobs[canonical(path)]:
                 try:
-                    positions = decode(data[start:end])
+                    positions = counted_positions(decode, data[start:end], count)
                 except ValueError as error:
                     raise ValueError(f"{path}, at byte {start}: {error}") from error
                 yield pa.RecordBatch.from_arrays(

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.errors import NoSuchTableError, UnreadableMetadataError
+from tamis.errors import NoSuchSnapshotError, NoSuchTableError, UnreadableMetadataError
 from tamis.formats.delta.log import list_log
 from tamis.formats.storage.disk import LocalStorage
 from tests.making.delta_logs import DeltaLog, add, metadata, protocol, remove
@@ -50,6 +50,12 @@ def test_a_set_of_parts_that_lacks_one_is_no_checkpoint(log: DeltaLog) -> None:
     log.checkpoint(2)
     log.checkpoint(5, "multi-part")[1].unlink()
     assert _versions(log)[0] == 2
+
+
+def test_a_part_of_billions_costs_no_more_than_any(log: DeltaLog) -> None:
+    for name in ("0000000001.9999999999", "0000000000.0000000001", "0000000002.0000000001", "0000000001.0000000000"):
+        (log.folder / f"{5:020d}.checkpoint.{name}.parquet").write_bytes(b"x")
+    assert _versions(log)[0] is None
 
 
 def test_a_checkpoint_that_the_hint_names_and_that_is_gone_is_named(log: DeltaLog) -> None:
@@ -114,6 +120,19 @@ def test_a_version_that_is_missing_is_named(log: DeltaLog) -> None:
         _versions(log)
     assert raised.value.path.endswith(f"{4:020d}.json")
     assert _versions(log, 3) == (2, [(3, 3)])
+
+
+def test_a_version_beyond_all_others_takes_no_longer_to_be_told(log: DeltaLog) -> None:
+    """A stray file names a version that is quadrillions away: nothing counts up to it."""
+    log.checkpoint(2)
+    (log.folder / f"{10**15:020d}.json").write_text("{}")
+    (log.folder / f"{9:020d}.{10**15:020d}.compacted.json").write_text("{}")
+    assert list_log(LocalStorage(), str(log.root)).readable() == list(range(8))
+    with pytest.raises(NoSuchSnapshotError, match="can be read: 0 to 7"):
+        tamis.open(log.root, version=-1)
+    with pytest.raises(UnreadableMetadataError, match="version 8 is missing"):
+        tamis.open(log.root)
+    assert tamis.open(log.root, version=7).snapshot_id == 7
 
 
 def test_the_first_version_is_missing_without_a_checkpoint(log: DeltaLog) -> None:

@@ -83,6 +83,26 @@ def test_what_spark_writes_is_decoded(type_: pa.DataType, text: str, value: obje
     assert decoded(type_, text) == ([value], [False])
 
 
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        (pa.date32(), "2024-1-5", 19_727),
+        (pa.date32(), "10000-01-01", 2_932_897),
+        (NAIVE, "2024-1-5", micros(2024, 1, 5)),
+        (NAIVE, "2024-1-5 1:2:3.5", micros(2024, 1, 5, 1, 2, 3, 500_000)),
+        (NAIVE, "2024-01-05T01:02", micros(2024, 1, 5, 1, 2)),
+        (ZONED, "2024-01-05 01:02:03 UTC", micros(2024, 1, 5, 1, 2, 3)),
+        (ZONED, "2024-01-05 01:02:03.25GMT", micros(2024, 1, 5, 1, 2, 3, 250_000)),
+        (ZONED, "2024-1-5T1:2Z", micros(2024, 1, 5, 1, 2)),
+        (ZONED, "2024-01-05 01:02:03 +02:00", micros(2024, 1, 4, 23, 2, 3)),
+        (ZONED, "2024-01-05T01:02:03-8", micros(2024, 1, 5, 9, 2, 3)),
+    ],
+)
+def test_what_spark_reads_is_decoded_as_it_reads_it(type_: pa.DataType, text: str, value: object) -> None:
+    """The protocol has `{year}-{month}-{day}`, and says nothing of how many digits a part has."""
+    assert decoded(type_, text) == ([value], [False])
+
+
 def test_not_a_number_and_negative_zero_keep_their_signs() -> None:
     (nan, zero), failed = decoded(pa.float64(), "NaN", "-0.0")
     assert math.isnan(nan)
@@ -111,6 +131,10 @@ def test_not_a_number_and_negative_zero_keep_their_signs() -> None:
         (NAIVE, "2024-01-01 00:00:00.1234567"),
         (ZONED, "2024-01-01 00:00:00"),
         (ZONED, "2024-01-01T00:00:00+19:00"),
+        (ZONED, "2024-1-1T24:00Z"),
+        (ZONED, "2024-13-1T00:00Z"),
+        (ZONED, "2024-01-01 00:00:00 Europe/Paris"),
+        (ZONED, "1704067200"),
     ],
 )
 def test_what_cannot_be_sure_is_kept(type_: pa.DataType, text: str) -> None:

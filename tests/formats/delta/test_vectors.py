@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import struct
 import zlib
+from pathlib import Path
 
 import pytest
 
+import tamis
 from tamis.formats.delta.vectors import MAGIC, decode_vector, from_z85, inline_vector, vector_location
-from tests.making.delta_logs import vector
+from tests.making.delta_logs import DeltaLog, add, vector
+from tests.making.delta_logs import inline_vector as inline_in_log
 
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 ROWS = [3, 4, 7, 11, 18, 29]
@@ -91,3 +94,25 @@ def test_a_vector_that_is_nowhere_is_an_error(kind: str) -> None:
 def test_an_inline_vector_of_another_size_than_it_says_is_an_error() -> None:
     with pytest.raises(ValueError, match="announced"):
         inline_vector({**vector("HelloWorld", None, "i"), "sizeInBytes": 40})
+
+
+def test_an_inline_vector_without_its_text_is_an_error() -> None:
+    with pytest.raises(ValueError, match="of 0 bytes is announced with 40"):
+        inline_vector({**vector("", None, "i"), "pathOrInlineDv": None, "sizeInBytes": 40})
+
+
+@pytest.mark.parametrize("cardinality", [5, 7, 0, None])
+def test_a_vector_of_another_count_than_the_log_says_is_damaged(tmp_path: Path, cardinality: int | None) -> None:
+    """Either is wrong: rows would come back, or be lost. A log need not say it."""
+    log = DeltaLog(tmp_path)
+    found = {**inline_in_log(ROWS), "cardinality": cardinality}
+    log.begin(add("1", dv=found), add("2", dv=inline_in_log(ROWS)), reader=3, features=("deletionVectors",))
+    table = tamis.open(tmp_path)
+    vectors = table.source.scan(table.plan()).vectors
+    assert vectors is not None
+    assert vectors.positions(1, vectors.held[1]).tolist() == ROWS
+    if cardinality is None:
+        assert vectors.positions(0, vectors.held[0]).tolist() == ROWS
+    else:
+        with pytest.raises(ValueError, match=f"has 6 rows, and the metadata says {cardinality}"):
+            vectors.positions(0, vectors.held[0])

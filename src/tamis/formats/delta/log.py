@@ -128,9 +128,7 @@ class Log:
         """The versions that can be told, ascending."""
         starts = {one.version for one in self.checkpoints}
         found: list[int] = []
-        for version in range(
-            min((*self.commits, *starts, *(one.first for one in self.compacted)), default=0), (self.newest or 0) + 1
-        ):
+        for version in sorted({*self.commits, *starts}):
             follows = bool(found) and found[-1] == version - 1 and version in self.commits
             if version in starts or follows or (version == 0 and 0 in self.commits):
                 found.append(version)
@@ -201,7 +199,7 @@ def _log(folder: str, listed: Iterable[Listed], since: int) -> Log:
             parts.setdefault((int(found[1]), int(found[3])), {})[int(found[2])] = one
     for (version, count), by_number in parts.items():
         # A writer that died left some parts alone: such a set is no checkpoint.
-        if count and sorted(by_number) == list(range(1, count + 1)):
+        if count and len(by_number) == count and min(by_number) == 1 and max(by_number) == count:
             files = [by_number[number] for number in range(1, count + 1)]
             checkpoint = Checkpoint(
                 version, tuple(f"{folder}/{one.name}" for one in files), tuple(one.size or 0 for one in files)

@@ -209,6 +209,7 @@ def _vectors(table: DeltaTable, outcomes: Sequence[Outcome]) -> Vectors | None:
         fetch=table.storage,
         rows=sum(vector["cardinality"] or 0 for vector in vectors),
         held={place: blob for place, (*_, blob) in enumerate(located) if blob is not None},
+        counts={n: one["cardinality"] for n, one in enumerate(vectors) if one["cardinality"] is not None},
     )
 
 

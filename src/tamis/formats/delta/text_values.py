@@ -35,7 +35,9 @@ _MICRO_DIGITS: Final = 6
 _GREATEST_OFFSET: Final = 18 * 3600
 """Seconds. Java has no zone that is further from UTC."""
 _ODD: Final = re.compile(
-    r"([+-])(\d{4,7})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d(?::\d\d)?)?)?",
+    r"(?P<sign>[+-]?)(?P<year>\d{4,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+    r"(?:[T ](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?P<fraction>\.\d{1,9})?)?"
+    r"(?: ?(?:(?P<utc>Z|UTC|GMT)|(?P<east>[+-])(?P<hours>\d{1,2})(?P<rest>(?::\d\d){0,2})))?)?",
     re.ASCII,
 )
 
@@ -225,16 +227,21 @@ def _number(digits: Bytes) -> Int64s:
 
 
 def _read_odd(found: Moments, rows: Int64s, texts: pa.Array) -> None:
-    """Years with a sign, one by one: a table has none, or very few."""
+    """What is spelt in another way that every engine reads, one by one: a table has none, or very few.
+
+    Years with a sign, or of more than four digits; parts of one digit; no seconds; UTC by its name.
+    """
     for row in rows.tolist():
         read = _ODD.fullmatch(texts[row].as_py())
         if read is None:
             continue
-        year = int(read[2]) * (-1 if read[1] == "-" else 1)
-        rest = texts[row].as_py()[len(read[1]) + len(read[2]) :]
+        year = int(read["year"]) * (-1 if read["sign"] == "-" else 1)
         # A year of four digits with the same calendar: 400 years are 146,097 days.
         cycles, stand_in = divmod(year - 2000, 400)
-        inner = moments(pa.array([f"{stand_in + 2000:04d}{rest}"]))
+        plain = _plain(read, stand_in + 2000)
+        if plain == texts[row].as_py():
+            continue  # it was read, and is none
+        inner = moments(pa.array([plain]))
         wall = int(inner.wall[0]) + cycles * 146_097 * DAY
         if inner.valid[0] and INT64_MIN // 2 < wall < INT64_MAX // 2:
             one = np.array([row])
@@ -247,3 +254,14 @@ def _read_odd(found: Moments, rows: Int64s, texts: pa.Array) -> None:
                 zoned=bool(inner.zoned[0]),
                 dated=bool(inner.dated[0]),
             )
+
+
+def _plain(read: re.Match[str], year: int) -> str:
+    """The same with two digits for each part, all of a time, and a plain zone."""
+    found = f"{year:04d}-{read['month']:0>2}-{read['day']:0>2}"
+    if read["hour"] is None:
+        return found
+    found += f"T{read['hour']:0>2}:{read['minute']:0>2}:{read['second'] or '':0>2}{read['fraction'] or ''}"
+    if read["utc"]:
+        return f"{found}Z"
+    return found if read["east"] is None else f"{found}{read['east']}{read['hours']:0>2}{read['rest'] or ':00'}"

@@ -67,7 +67,7 @@ def vector_location(root: str, vector: Mapping[str, Any]) -> str | None:
 
 def inline_vector(vector: Mapping[str, Any]) -> bytes:
     """The vector that stands in the log itself, framed as one in a file is. ValueError if it is damaged."""
-    data = from_z85(vector["pathOrInlineDv"])
+    data = from_z85(vector["pathOrInlineDv"] or "")
     size = vector["sizeInBytes"]
     if size is None or not 0 <= size <= len(data) < size + 4:
         raise ValueError(f"a deletion vector of {len(data)} bytes is announced with {size}")
