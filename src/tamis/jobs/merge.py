@@ -1,8 +1,9 @@
 """Merge: rows of a table are updated, deleted and added by those of a source, in one commit.
 
-The source is pinned first, and its keys prune the table's files. The files that are left are read once, joined with
-the source: copy-on-write writes those anew that have a changed row, merge-on-read only the changed rows, and deletes
-beside their files. Law: afterwards the table is what the clauses, in their order, make of each row as it was.
+The source is pinned first, and its keys prune the table's files. The files that are left are joined with the source:
+copy-on-write finds out which of them have a row to change and writes those anew, merge-on-read only the changed rows,
+and deletes beside their files. Law: afterwards the table is what the clauses, in their order, make of each row as it
+was.
 """
 
 from __future__ import annotations
@@ -70,14 +71,21 @@ class _Work(Work):
             return self._told(None, self._inserted(None if self.files else pa.array([], pa.int64())))
         if rows.needs_one_match and not self.job.source.unique and self.files:
             rows.check_matches()
+        stage, matched = self.table.stage(moved=True), None
         if self.mode == "copy-on-write" and self._may_leave_files():
-            rows = self.rows = self._merge_rows(rows.touched())
+            met = rows.met()
+            rows, matched = self._merge_rows(met.files), met.matched
+            self.rows = rows
         if not (self.files if rows.only is None else rows.only):
-            return self._told(None, self._inserted(pa.array([], pa.int64())) if rows.inserts else None)
-        changed = self._write(*rows.rows(self.table.stage(moved=True)), moved=True)
+            matched = pa.array([], pa.int64()) if matched is None else matched
+            return self._told(None, self._inserted(matched) if rows.inserts else None)
+        if rows.inserts and matched is not None and len(matched) < self.job.source.rows:
+            return self._told(self._write(*rows.rows_and_inserted(stage, matched), moved=True), None)
+        tells = rows.tells and matched is None
+        changed = self._write(*rows.rows(stage, tells=tells), moved=True)
         if not rows.inserts:
             return self._told(changed, None)
-        return self._told(changed, self._inserted(pa.array(changed.matched) if rows.tells else None))
+        return self._told(changed, self._inserted(pa.array(changed.matched) if tells else matched))
 
     def _merge_rows(self, only: frozenset[str] | None) -> MergeRows:
         job = self.job
@@ -86,10 +94,11 @@ class _Work(Work):
         )
 
     def _may_leave_files(self) -> bool:
-        """Whether to find out which files have a match before all are written anew.
+        """Whether to find out which files have a row to change before all are written anew.
 
-        That reads the compared columns once more, a small part of what writing costs. Keys seldom lie anywhere: those
-        of one customer, or of one day, are many in a few files, however many keys there are for each file.
+        That reads the compared columns once more, a small part of what writing costs; and since it tells which rows
+        of the source have matched, those to insert are written along with the others. Keys seldom lie anywhere:
+        those of one customer, or of one day, are many in a few files, however many keys there are for each file.
         """
         return self.files > 1 and self.job.source.keys is not None and not of(self.job.clauses, BY_SOURCE)
 
@@ -107,8 +116,8 @@ class _Work(Work):
 
     def _told(self, changed: Changes | None, inserted: Changes | None) -> tuple[Edit | None, Changed]:
         """What is to be committed of what was written, and what that will have done."""
-        _, updated, _, deleted, _ = (0,) * 5 if changed is None else changed.counts
-        added = 0 if inserted is None else inserted.counts[INSERTED]
+        _, updated, added, deleted, _ = (0,) * 5 if changed is None else changed.counts
+        added += 0 if inserted is None else inserted.counts[INSERTED]
         files: tuple[NewFile, ...] = () if changed is None else tuple(changed.files)
         removed: tuple[Planned, ...] = ()
         deletes: tuple[NewFile, ...] = ()
@@ -117,7 +126,7 @@ class _Work(Work):
         if changed is not None and self.mode == "merge-on-read":
             new = marked(self, changed.places)
             deletes, referenced, replaced = new.deletes.files, new.referenced, new.deletes.replaced
-        elif updated or deleted:
+        elif updated or deleted or (changed is not None and changed.counts[INSERTED]):
             only = self.rows.only
             removed = self.planned(keeps if only is None else lambda one: one.kept & named(one, only))
         else:  # no row has changed: files may stay as they are

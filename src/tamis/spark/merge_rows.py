@@ -38,13 +38,25 @@ from tamis.spark.types import write_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["MergeRows"]
+__all__ = ["MergeRows", "Met"]
 
 LARGE: Final = 5_000_000
 """Rows of a source beyond which those that match are not told here, a number each."""
+MOST_SET: Final = 1_000_000
+"""Rows of a source beyond which those that match are not gathered in one set, on one executor."""
 _SOURCE: Final = "__tamis_s"
 _CLAUSE: Final = "__tamis_clause"
 _KINDS: Final = {"update": UPDATED, "delete": DELETED, "insert": INSERTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What the keys of both sides have told."""
+
+    files: frozenset[str]
+    """Those that have a row to which a clause applies."""
+    matched: pa.Array | None
+    """The numbers of the rows of the source that match any row, whether a clause applies or not; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +124,20 @@ class MergeRows:
                 if rows == c.BY_SOURCE:
                     value_types(both, self._values(clause), f"WHEN {rows.upper()}")
 
-    def touched(self) -> frozenset[str]:
-        """The files of which a row matches: one job, which reads what is compared alone."""
-        target = self._target([FILE])
-        rows = target.join(self._marked_source(), self._on, "left_semi").select(FILE).distinct()
-        return frozenset(row[0] for row in rows.collect())
+    def met(self) -> Met:
+        """Which rows meet: one job, which reads what is compared alone.
+
+        A file is told if a clause applies to a row of it; where it stays unknown which rows of the source have
+        matched, if any row matches, since those to insert are found by the files that are told.
+        """
+        pairs = self._target([FILE]).join(self._marked_source(), self._on, "inner")
+        knows = self.tells and self.source.rows <= MOST_SET
+        file = f.col(FILE)
+        if knows or not self.inserts:
+            file = f.when(self._first(c.of(self.clauses, c.MATCHED)) >= 0, file)
+        told = [f.collect_set(file), *([f.collect_set(ROW)] if knows else [])]
+        files, *matched = pairs.agg(*told).toArrow().columns
+        return Met(frozenset(files[0].as_py()), matched[0].chunk(0).flatten() if knows else None)
 
     def check_matches(self) -> None:
         """MergeMatchError if a row of the target matches several of the source."""
@@ -135,8 +156,8 @@ class MergeRows:
                 matches=matches,
             )
 
-    def rows(self, stage: Stage) -> tuple[DataFrame, tuple[str, ...]]:
-        """The rows to write, as write_changes takes them, and the columns to tell."""
+    def rows(self, stage: Stage, *, tells: bool) -> tuple[DataFrame, tuple[str, ...]]:
+        """The rows to write, as write_changes takes them, and the columns to tell: with tells, what has matched."""
         marks = self.mode == "merge-on-read"
         whole = not marks or bool(c.of(self.clauses, c.BY_SOURCE))
         once = self.source.unique or self.needs_one_match
@@ -146,7 +167,6 @@ class MergeRows:
         if not once:  # a row that matches several is deleted, or left alone, once
             joined = joined.dropDuplicates([FILE, POSITION])
         joined = joined.withColumn(_CLAUSE, self._clause())
-        tells = self.tells
         if marks:
             applies = f.col(_CLAUSE) >= 0
             joined = joined.where(applies | f.col(_SOURCE).isNotNull() if tells else applies)
@@ -164,6 +184,12 @@ class MergeRows:
         columns = self._columns(joined, stage, [one for _, one in mine], [number for number, _ in mine])
         names = (KIND, *((WAS_IN, WAS_AT) if marks else ()), *((MATCHED,) if tells else ()))
         return joined.select(*columns, *told), names
+
+    def rows_and_inserted(self, stage: Stage, matched: pa.Array) -> tuple[DataFrame, tuple[str, ...]]:
+        """Both in one: the rows of the files that are written anew, and those to insert, to be told alike."""
+        changed, _ = self.rows(stage, tells=False)
+        inserted, told = self.inserted(stage, matched)
+        return changed.union(inserted), told
 
     def inserted(self, stage: Stage, matched: pa.Array | None) -> tuple[DataFrame, tuple[str, ...]]:
         """The rows to insert alone, of all of the source but those that are known to match; None: not known yet."""
