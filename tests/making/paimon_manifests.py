@@ -13,7 +13,7 @@ import fastavro
 from pypaimon.schema.data_types import AtomicType, DataField
 from pypaimon.table.row.generic_row import GenericRow, GenericRowSerializer
 
-__all__ = ["MadeTable", "avro", "entry", "entry_schema", "row", "stats"]
+__all__ = ["MadeTable", "avro", "entry", "entry_schema", "row", "stats", "vectors"]
 
 EMPTY = bytes(12)
 """A row without fields."""
@@ -85,6 +85,50 @@ LIST_SCHEMA: dict[str, Any] = {
         {"name": "_TOTAL_BUCKETS", "type": ["null", "int"], "default": None},
     ],
 }
+
+
+INDEX_SCHEMA: dict[str, Any] = {
+    "type": "record",
+    "name": "Index",
+    "fields": [
+        {"name": "_VERSION", "type": "int"},
+        {"name": "_KIND", "type": "int"},
+        {"name": "_PARTITION", "type": "bytes"},
+        {"name": "_BUCKET", "type": "int"},
+        {"name": "_INDEX_TYPE", "type": "string"},
+        {"name": "_FILE_NAME", "type": "string"},
+        {
+            "name": "_DELETIONS_VECTORS_RANGES",
+            "type": {
+                "type": "array",
+                "items": {
+                    "type": "record",
+                    "name": "Range",
+                    "fields": [
+                        {"name": "f0", "type": "string"},
+                        {"name": "f1", "type": ["null", "int"]},
+                        {"name": "f2", "type": ["null", "int"]},
+                        {"name": "_CARDINALITY", "type": ["null", "long"], "default": None},
+                    ],
+                },
+            },
+        },
+    ],
+}
+
+
+def vectors(*files: str, partition: bytes = EMPTY, bucket: int = 0, **more: object) -> dict[str, Any]:
+    """An entry of an index manifest: these data files of one bucket have vectors. more are fields of the vectors."""
+    ranges = [{"f0": name, "f1": 1, "f2": 20, "_CARDINALITY": 1, **more} for name in files]
+    return {
+        "_VERSION": 1,
+        "_KIND": 0,
+        "_PARTITION": partition,
+        "_BUCKET": bucket,
+        "_INDEX_TYPE": "DELETION_VECTORS",
+        "_FILE_NAME": "index-0",
+        "_DELETIONS_VECTORS_RANGES": ranges,
+    }
 
 
 def row(**values: tuple[str, Any]) -> bytes:
@@ -174,6 +218,7 @@ class MadeTable:
         more: Sequence[Mapping[str, Any]] = (),
         meta: Mapping[str, Any] | None = None,
         schema_id: int = 0,
+        index: Sequence[Mapping[str, Any]] = (),
     ) -> Path:
         """A snapshot more, whose delta has one manifest of these entries; the path of the manifest."""
         self.snapshots += 1
@@ -204,6 +249,10 @@ class MadeTable:
             "totalRecordCount": 0,
             "deltaRecordCount": 0,
         }
+        if index:
+            snapshot["indexManifest"] = f"index-manifest-{self.snapshots}"
+            content = avro(INDEX_SCHEMA, index, self.codec)
+            (self.folder / "manifest" / f"index-manifest-{self.snapshots}").write_bytes(content)
         path = self.folder / "snapshot" / f"snapshot-{self.snapshots}"
         path.write_text(json.dumps(snapshot), encoding="utf-8")
         return self.folder / "manifest" / name

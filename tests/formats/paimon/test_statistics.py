@@ -266,7 +266,7 @@ def test_row_count_that_nobody_gave_is_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("said", [{"_NUM_ADDED_FILES": 0}, {"_NUM_ADDED_FILES": 0, "_NUM_DELETED_FILES": 1}])
 def test_manifest_whose_files_nobody_counted_is_read(tmp_path: Path, said: dict[str, int]) -> None:
-    """Java reads every manifest of a list, whatever number stands beside it."""
+    """Left out for a number that stands beside it, its files would be lost."""
     table = MadeTable(tmp_path / "t", [ID, V])
     table.commit(ranged("a", 0, 5), meta=said)
     assert kept(table, "v = 3") == ["a"]

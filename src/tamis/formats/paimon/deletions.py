@@ -1,4 +1,7 @@
-"""Where the deletion vectors of data files are: a snapshot's index manifest names them, and the files they lie in."""
+"""Where the deletion vectors of data files are: a snapshot's index manifest names them, and the files they lie in.
+
+A data file is known by its partition, bucket and name: names alone may come twice in a table.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ from pyarrow import orc
 from tamis.formats.avro.container import parse_avro
 from tamis.formats.avro.records import read_records
 from tamis.formats.errors import unreadable
+from tamis.formats.paimon.partition_values import Partitions
+from tamis.formats.paimon.schema import PaimonSchema
 from tamis.formats.paimon.vectors import FRAME, decode_vector
 from tamis.formats.scan import Vectors
 from tamis.formats.storage import Fetch
 
-__all__ = ["Placed", "read_vectors", "vectors_of"]
+__all__ = ["Key", "Placed", "file_keys", "read_vectors", "vectors_of"]
 
 VERSION: Final = 1
 _VECTORS: Final = "DELETION_VECTORS"
@@ -43,14 +48,32 @@ class Placed:
     """How many rows are deleted; None if its writer did not say."""
 
 
-Key = tuple[int, str]
-"""A data file by its bucket and its name."""
+Key = tuple[str, int, str]
+"""A data file by the folder of its partition, its bucket and its name. Rows of other bytes may be the same partition:
+NULL is written in two ways."""
 
 
-def read_vectors(path: str, content: bytes) -> dict[Key, Placed]:
+def file_keys(partition: pa.Array, bucket: pa.Array, path: Sequence[str], schema: PaimonSchema) -> list[Key]:
+    """Data files by their serialised partitions, their buckets, and where they are."""
+    folders = _folders(partition, schema)
+    names = (one.rpartition("/")[2] for one in path)
+    return list(zip(folders, bucket.to_pylist(), names, strict=True))
+
+
+def _folders(partition: pa.Array, schema: PaimonSchema) -> list[str]:
+    found = Partitions.of(partition, schema)
+    return [found.folders[code] for code in found.codes.tolist()]
+
+
+def read_vectors(path: str, content: bytes, schema: PaimonSchema) -> dict[Key, Placed]:
     """The vectors that an index manifest names. UnreadableMetadataError if it is damaged, or newer than this."""
+    entries = _records(path, content)
+    try:
+        folders = _folders(pa.array([entry["_PARTITION"] for entry in entries], pa.binary()), schema)
+    except (KeyError, TypeError, pa.ArrowException) as error:
+        raise unreadable(path, f"it is not an index manifest ({error!r})") from error
     found: dict[Key, Placed] = {}
-    for entry in _records(path, content):
+    for entry, folder in zip(entries, folders, strict=True):
         try:
             if entry["_VERSION"] != VERSION:
                 raise unreadable(
@@ -63,13 +86,18 @@ def read_vectors(path: str, content: bytes) -> dict[Key, Placed]:
             if entry["_KIND"] != _ADD:
                 raise unreadable(path, f"an entry that is no addition stands in it: its _KIND is {entry['_KIND']}")
             for placed in entry[_RANGES] or ():
-                external = entry.get("_EXTERNAL_PATH")
-                key = (entry["_BUCKET"], placed["f0"])
+                external, name = entry.get("_EXTERNAL_PATH"), entry["_FILE_NAME"]
+                if external is None and "/" in name:
+                    raise unreadable(path, f"the name of an index file is {name!r}, which is no file's name")
+                key = (folder, entry["_BUCKET"], placed["f0"])
                 if key in found:
                     raise unreadable(path, f"the file {placed['f0']} has two deletion vectors")
-                where = external or entry["_FILE_NAME"]
+                where = external or name
                 rows = placed.get("_CARDINALITY")
-                found[key] = Placed(where, external is not None, placed["f1"], placed["f2"], rows)
+                counted = None if rows is None or rows < 0 else rows
+                if min(placed["f1"], placed["f2"]) < 0:
+                    raise unreadable(path, f"the deletion vector of {placed['f0']} is at a negative place")
+                found[key] = Placed(where, external is not None, placed["f1"], placed["f2"], counted)
         except (KeyError, TypeError) as error:
             raise unreadable(path, f"it is not an index manifest ({error!r})") from error
     return found

@@ -25,8 +25,9 @@ from tamis.formats.inspection import (
     SpecInspection,
 )
 from tamis.formats.listing import Progress
-from tamis.formats.paimon.deletions import Placed, read_vectors
+from tamis.formats.paimon.deletions import Key, Placed, file_keys, read_vectors
 from tamis.formats.paimon.files import DELETE_ROWS, LEVEL, PARTITION_ROW, TOTAL_BUCKETS, FileMaker
+from tamis.formats.paimon.schema import PaimonSchema
 from tamis.formats.paimon.snapshots import Snapshot, read_snapshots, references
 from tamis.formats.paimon.units import ManifestReader, manifest_units
 from tamis.predicate.type_names import type_name
@@ -122,7 +123,7 @@ class _Count:
     bytes: Counter[tuple[bytes, int]] = field(default_factory=Counter)
     removals: int = 0
     notes: list[str] = field(default_factory=list)
-    vectors: Mapping[tuple[int, str], Placed] = field(default_factory=dict)
+    vectors: Mapping[Key, Placed] = field(default_factory=dict)
 
 
 def inspect_table(table: PaimonTable, progress: Progress | None = None) -> PaimonInspection:
@@ -171,31 +172,30 @@ def inspect_table(table: PaimonTable, progress: Progress | None = None) -> Paimo
 
 def _count(table: PaimonTable, count: _Count, small: int, progress: Progress | None) -> None:
     if (path := table.index_manifest) is not None:
-        count.vectors = read_vectors(path, table.storage(path))
+        count.vectors = read_vectors(path, table.storage(path), table.state.schema)
     first = table.first()
     reader = ManifestReader(FileMaker(table.state.schema, level=table.level), first.deleted, fetched=first.contents)
     manifests = first.manifests.manifests
     about = sum(one.added for one in manifests)
     for unit in manifest_units(manifests):
         for batch in reader(unit, table.storage):
-            _add(count, batch, small)
+            _add(count, batch, small, table.state.schema)
             if progress is not None:
                 progress(count.spec.files, max(count.spec.files, about))
 
 
-def _deletes(batch: FileBatch, vectors: Mapping[tuple[int, str], Placed]) -> Deletes:
+def _deletes(batch: FileBatch, vectors: Mapping[Key, Placed], schema: PaimonSchema) -> Deletes:
     """The deletion vectors of a batch's files. An index manifest may still name those of files that are gone."""
     if not vectors:
         return Deletes()
     assert batch.bucket is not None  # noqa: S101 - for the type checker: every file has a bucket
-    names = (path.rpartition("/")[2] for path in batch.path.to_pylist())
-    keys = zip(batch.bucket.to_pylist(), names, strict=True)
+    keys = file_keys(batch.extra[PARTITION_ROW], batch.bucket, batch.path.to_pylist(), schema)
     found = [vectors[key] for key in keys if key in vectors]
     rows, size = sum(one.rows or 0 for one in found), sum(one.length for one in found)
     return Deletes(vectors=len(found), rows=rows, bytes=size)
 
 
-def _add(count: _Count, batch: FileBatch, small: int) -> None:
+def _add(count: _Count, batch: FileBatch, small: int, schema: PaimonSchema) -> None:
     sizes = batch.size.fill_null(0).to_numpy(zero_copy_only=False)
     spec = count.spec
     count.spec = replace(
@@ -204,7 +204,7 @@ def _add(count: _Count, batch: FileBatch, small: int) -> None:
         rows=spec.rows + int(pc.sum(batch.rows).as_py() or 0),
         bytes=spec.bytes + int(sizes.sum()),
         small_files=spec.small_files + int(np.count_nonzero(sizes < small)),
-        deletes=spec.deletes + _deletes(batch, count.vectors),
+        deletes=spec.deletes + _deletes(batch, count.vectors, schema),
     )
     count.notes += batch.notes
     for total, files in _counted(batch.extra[TOTAL_BUCKETS].to_pylist()).items():

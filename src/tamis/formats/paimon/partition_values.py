@@ -69,6 +69,8 @@ class Partitions:
             values.append(found.values)
             undecoded.append(found.damaged | wrong)
         folders = partition_folders(fields, values, Options.of(schema), python=False)
+        if not fields:
+            folders *= len(distinct)
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return cls(codes, distinct, tuple(values), tuple(undecoded), tuple(folders))
 

@@ -18,7 +18,7 @@ from pyarrow import types as pt
 from tamis.errors import UnreadableColumnError, UnreadableFileError, UnsupportedFormatError
 from tamis.formats.errors import shown
 from tamis.formats.paimon import files as f
-from tamis.formats.paimon.deletions import Placed, read_vectors, vectors_of
+from tamis.formats.paimon.deletions import Placed, file_keys, read_vectors, vectors_of
 from tamis.formats.paimon.merging import KIND, SEQUENCE, merging_rule
 from tamis.formats.paimon.partition_values import Partitions, partition_folders
 from tamis.formats.paimon.reading import has_zone, read_field, read_type, refused
@@ -227,16 +227,16 @@ def _placed(table: PaimonTable, kept: _Kept) -> dict[int, Placed]:
     if snapshot is None or snapshot.index_manifest is None or not len(kept):
         return {}
     path = f"{table.manifest_folder}/{snapshot.index_manifest}"
-    by_file = read_vectors(path, table.storage(path))
+    by_file = read_vectors(path, table.storage(path), table.table_schema)
     if not by_file:
         return {}
-    rows, buckets = kept.columns["rows"].to_pylist(), kept.columns["bucket"].to_pylist()
+    rows = kept.columns["rows"].to_pylist()
     found = {}
-    for number, where in enumerate(kept.path):
-        placed = by_file.get((buckets[number], where.rpartition("/")[2]))
+    keys = file_keys(kept.columns[f.PARTITION_ROW], kept.columns["bucket"], kept.path, table.table_schema)
+    for number, key in enumerate(keys):
+        placed = by_file.get(key)
         if placed is not None:
-            counted = placed.rows is not None and placed.rows >= 0
-            found[number] = replace(placed, rows=placed.rows if counted else rows[number])
+            found[number] = replace(placed, rows=placed.rows if placed.rows is not None else rows[number])
     return found
 
 

@@ -137,7 +137,7 @@ class PaimonTable:
             units,
             reader if units else None,
             unread=tuple(_unread(one, decider) for one, decider in pairs if decider != KEPT),
-            deletes=KeptVectors(self.index_manifest, self.storage),
+            deletes=KeptVectors(self.index_manifest, self.storage, self.state.schema),
             files=max(sum(one.added for one in chosen), 0),
             size=sum(unit.size for unit in units),
             seconds=perf_counter() - start,
