@@ -130,6 +130,8 @@ class FileGroup:
     """Some rows, not merged, say by their kind that they remove a row, and are none themselves."""
     unread_by_spark: str | None = None
     """Why Spark's reader fails on such files, whichever columns are read; None if it does not."""
+    twins: bool = False
+    """Columns are found by name, and the files have names side by side that differ in case alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,8 @@ class DeleteGroup:
     """path, sequence and scope of each file."""
     options: tuple[tuple[str, str], ...] = ()
     unread_by_spark: str | None = None
+    """As of a FileGroup."""
+    twins: bool = False
     """As of a FileGroup."""
 
 

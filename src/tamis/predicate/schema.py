@@ -82,7 +82,8 @@ class Schema:
             names = tuple(column.name for column in columns)
             raise BindError(
                 f"column {written} is ambiguous: it may be any of {', '.join(names)}. "
-                "Write the name exactly and plan with case_sensitive=True.",
+                "Write the name exactly and plan with case_sensitive=True, to read in a session with "
+                "spark.sql.caseSensitive=true.",
                 column=written,
                 nearest=names,
             )
@@ -101,6 +102,11 @@ class Schema:
             if any(pt.is_map(column.type) or pt.is_list(column.type) for column in inside):
                 return self.find(path[:count], case_sensitive=case_sensitive), False
         return self.find(path, case_sensitive=case_sensitive), True
+
+    @property
+    def has_twins(self) -> bool:
+        """Whether two names at one place differ in case alone."""
+        return len(self._by_folded) < len(self.columns)
 
     def _some_names(self) -> str:
         names = [column.name for column in self.columns if not column.nested]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tamis.errors import BindError
+from tamis.errors import BindError, UnreadableColumnError
 from tamis.formats.scan import MetadataColumn, ReadField, Scan
 from tamis.predicate.names import nearest
+from tamis.sieve.plan import ScanPlan
+from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive
 from tamis.spark.stores import Reach
+from tamis.spark.types import output_type, readable
 
-__all__ = ["Reading", "chosen_columns", "chosen_metadata"]
+__all__ = ["Reading", "chosen_columns", "chosen_metadata", "compared_columns", "needed_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +95,46 @@ def chosen_metadata(
                 nearest=(),
             )
     return tuple(by_name[name] for name in names)
+
+
+def needed_columns(scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSession) -> frozenset[str]:
+    """The columns to offer: all but those that nobody asked for and Spark cannot read, or cannot tell from others."""
+    filtered = {column.path[0] for column in plan.sieve.predicate.columns} if _filters(scan) else set()
+    asked = {*chosen, *filtered, *compared_columns(scan)}
+    for field in (*scan.fields, *scan.hidden):
+        if field.name in asked:
+            output_type(field)  # UnreadableColumnError, which names it
+    sensitive = is_case_sensitive(spark)
+    alike = Counter(field.name if sensitive else field.name.lower() for field in scan.fields)
+    twice = {field.name for field in scan.fields if alike[field.name if sensitive else field.name.lower()] > 1}
+    for name, other in _pairs(asked & twice):
+        raise UnreadableColumnError(
+            f"columns {name!r} and {other!r} differ in case alone, which this session ignores. "
+            f"Set {CASE_SENSITIVE} to true, or name columns of which none has a twin: "
+            "plan.read(spark, columns=[...]).",
+            column=name,
+            type=str(next(field.type for field in scan.fields if field.name == name)),
+        )
+    fields = [field for field in (*scan.fields, *scan.hidden) if field.name in asked or field.name not in twice]
+    return frozenset(field.name for field in fields if field.name in asked or readable(field))
+
+
+def _pairs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names that differ in case alone."""
+    known: dict[str, str] = {}
+    for name in sorted(names):
+        if name.lower() in known:
+            yield known[name.lower()], name
+        known[name.lower()] = name
+
+
+def compared_columns(scan: Scan) -> list[str]:
+    """Columns by which rows are deleted or merged."""
+    found = [path[0] for part in scan.equality for path in part.columns]
+    if (merging := scan.merging) is not None and any(group.merged for group in scan.groups):
+        found += [*merging.keys, *(newer.column for newer in merging.order), merging.kind]
+    return found
+
+
+def _filters(scan: Scan) -> bool:
+    return not all(group.holds for group in scan.groups)

@@ -163,12 +163,28 @@ def check_meaning(predicate: BoundPredicate, schema: Schema, spark: SparkSession
             )
     if is_case_sensitive(spark):
         _check_names(predicate, schema)
+    elif schema.has_twins:
+        _check_twins(predicate, schema)
 
 
 def _differs(setting: _Setting, spark: SparkSession) -> bool:
     if str(spark.conf.get(setting.name, setting.taken)).strip().lower() == setting.taken.lower():
         return False
     return setting.ansi is None or is_on(spark, ANSI, "true") is (setting.ansi == "true")
+
+
+def _check_twins(predicate: BoundPredicate, schema: Schema) -> None:
+    """A session that ignores case cannot tell which of two columns a name means."""
+    try:
+        bind(parse(predicate.sql), schema, time_zone=predicate.time_zone)
+    except BindError as error:
+        raise SessionSettingError(
+            f"this session ignores the case of names, and the condition names one of several columns that differ in "
+            f"it alone: {', '.join(error.nearest)}. Set {CASE_SENSITIVE} to true: "
+            f"spark.conf.set({CASE_SENSITIVE!r}, 'true').",
+            setting=CASE_SENSITIVE,
+            value="false",
+        ) from error
 
 
 def _check_names(predicate: BoundPredicate, schema: Schema) -> None:

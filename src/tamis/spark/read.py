@@ -7,7 +7,6 @@ one of which every row matches is not filtered.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from tamis.errors import UnreadableColumnError, UnreadableFileError
+from tamis.errors import UnreadableFileError
 from tamis.formats import FormatTable
 from tamis.formats.errors import shown
 from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan
@@ -26,7 +25,7 @@ from tamis.predicate.names import backticked
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.arrow_files import Deleted
-from tamis.spark.asked import Reading, chosen_columns, chosen_metadata
+from tamis.spark.asked import Reading, chosen_columns, chosen_metadata, compared_columns, needed_columns
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
 from tamis.spark.meaning import check_meaning
@@ -35,7 +34,7 @@ from tamis.spark.merging_tasks import in_files, merged_files
 from tamis.spark.pushdown import Veil, may_list_null
 from tamis.spark.relation import Keys, Relation, relation, united
 from tamis.spark.second_way import Files, arrow_frame, why_not_spark
-from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive, prepared
+from tamis.spark.session import prepared
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.stored import PLACE, stored_fields, stored_first, with_stored
 from tamis.spark.stores import Store, reach_of, storage_of
@@ -46,7 +45,6 @@ from tamis.spark.types import (
     literal,
     output_type,
     read_schema,
-    readable,
     rebuilt,
     unreadable_column,
 )
@@ -81,9 +79,9 @@ def read_plan(
     chosen = chosen_columns(scan, columns)
     asked_about = chosen_metadata(metadata_columns, source.metadata_columns, scan)
     scan = with_stored(scan, asked_about)
-    needed = _needed(scan, chosen, plan, spark)
+    needed = needed_columns(scan, chosen, plan, spark)
     named = {column.path[0] for column in plan.sieve.predicate.columns}
-    compared = _compared(scan)
+    compared = compared_columns(scan)
     asked = frozenset({*chosen, *named, *compared})
     predicate = plan.sieve.predicate
     safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
@@ -116,7 +114,7 @@ def _merged_frames(reading: Reading, groups: Sequence[FileGroup]) -> list[DataFr
     apart, rest = in_files(scan, groups, wanted)
     frames = [merged_files(reading.spark, scan, apart, wanted)] if apart else []
     if rest:
-        told = dict.fromkeys([*wanted, *_compared(scan), scan.own(SECTION), scan.own(VERSION_FILE)])
+        told = dict.fromkeys([*wanted, *compared_columns(scan), scan.own(SECTION), scan.own(VERSION_FILE)])
         versions = [_rows(reading, group).select(*(f.col(backticked(name)) for name in told)) for group in rest]
         frames.append(merged(scan, united(versions)))
     return [_finished(reading, frame, holds=holds) for frame in frames]
@@ -133,7 +131,7 @@ def _finished(reading: Reading, frame: DataFrame, *, holds: bool) -> DataFrame:
 def _rows(reading: Reading, group: FileGroup) -> DataFrame:
     """The rows of one group that no delete names, with all columns that are offered."""
     scan = reading.scan
-    named = set(_compared(scan)) if group.equality else set()
+    named = set(compared_columns(scan)) if group.equality else set()
     wanted = [field for field in group.fields if reading.wants(field) or field.name in named]
     if why_not_spark(reading, group, wanted) is None:
         frame = _by_spark(reading, group)
@@ -358,41 +356,6 @@ def _with_lookup(reading: Reading, keys: Keys, frame: DataFrame, looked_up: Mapp
     unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), f.col(file)))
     known = {name: f.when(f.col(uri).isNull(), unknown).otherwise(f.col(backticked(name))) for name in looked_up}
     return joined.withColumns(known).drop(file, uri)
-
-
-def _needed(scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSession) -> frozenset[str]:
-    """The columns to offer: all but those that nobody asked for and Spark cannot read, or cannot tell from others."""
-    filtered = {column.path[0] for column in plan.sieve.predicate.columns} if _filters(scan) else set()
-    asked = {*chosen, *filtered, *_compared(scan)}
-    for field in (*scan.fields, *scan.hidden):
-        if field.name in asked:
-            output_type(field)  # UnreadableColumnError, which names it
-    sensitive = is_case_sensitive(spark)
-    alike = Counter(field.name if sensitive else field.name.lower() for field in scan.fields)
-    twice = {field.name for field in scan.fields if alike[field.name if sensitive else field.name.lower()] > 1}
-    for name in chosen if twice else ():
-        others = [one for one in asked if one != name and one.lower() == name.lower()]
-        if name in twice and others:
-            raise UnreadableColumnError(
-                f"columns {name!r} and {others[0]!r} differ in case alone, which this session ignores. "
-                f"Set {CASE_SENSITIVE}=true, or name the columns to read: plan.read(spark, columns=[...]).",
-                column=name,
-                type=str(next(field.type for field in scan.fields if field.name == name)),
-            )
-    fields = [field for field in (*scan.fields, *scan.hidden) if field.name in asked or field.name not in twice]
-    return frozenset(field.name for field in fields if field.name in asked or readable(field))
-
-
-def _compared(scan: Scan) -> list[str]:
-    """Columns by which rows are deleted or merged."""
-    found = [path[0] for part in scan.equality for path in part.columns]
-    if (merging := scan.merging) is not None and any(group.merged for group in scan.groups):
-        found += [*merging.keys, *(newer.column for newer in merging.order), merging.kind]
-    return found
-
-
-def _filters(scan: Scan) -> bool:
-    return not all(group.holds for group in scan.groups)
 
 
 def _empty(reading: Reading) -> DataFrame:

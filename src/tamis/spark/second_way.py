@@ -28,6 +28,7 @@ from tamis.spark.asked import Reading
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.paths import canonical
 from tamis.spark.relation import NO_READER, relation, united, whole_files
+from tamis.spark.session import is_case_sensitive
 from tamis.spark.shipping import on_executors
 from tamis.spark.stores import Reach
 from tamis.spark.types import can_default, has_naive_time, output_type, plain_schema
@@ -78,6 +79,8 @@ def why_not_spark_columns(
     """The same of what the columns and the file format alone tell; path is one of the files."""
     if group.unread_by_spark is not None:
         return group.unread_by_spark
+    if group.twins and not is_case_sensitive(reach.spark):
+        return "names that differ in case alone, which the session ignores"
     if group.file_format == "avro" and not has_reader(reach, path):
         return "Avro files, without Spark's Avro package"
     for field in fields:

@@ -245,6 +245,7 @@ def _groups(
             written.projections[key.written].options,
             ordinary.columns[key.ordinary],
             unread_by_spark=written.projections[key.written].unread_by_spark,
+            twins=written.projections[key.written].twins,
         )
         for key, numbers in members.items()
     ]

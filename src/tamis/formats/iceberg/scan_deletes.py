@@ -228,6 +228,7 @@ def _delete_groups(table: IcebergTable, files: pa.Table, fields: Sequence[Field]
             chosen,
             projection.options,
             projection.unread_by_spark,
+            projection.twins,
         )
 
 

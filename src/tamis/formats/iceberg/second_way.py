@@ -22,11 +22,17 @@ __all__ = ["reading_notes"]
 
 LONG_DIGITS = 18
 """Decimals up to so many digits Spark's readers can give as a default."""
+_TWINS = "names differ in case alone and the session ignores case"
 _PLACES = "rows are deleted by position, or their positions are asked for"
 
 
-def reading_notes(schema: TableSchema, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """A note for each file format of the kept files that has reasons to be read with Arrow."""
+def reading_notes(
+    schema: TableSchema, history: Sequence[TableSchema], mapping: str | None, outcomes: Sequence[Outcome]
+) -> tuple[str, ...]:
+    """A note for each file format of the kept files that has reasons to be read with Arrow.
+
+    history has all schemas of the table; mapping is its name mapping, which explains files without field ids.
+    """
     counts: Counter[str] = Counter()
     for outcome in outcomes:
         if "file_format" in outcome.batch.extra and outcome.kept.any():
@@ -34,6 +40,7 @@ def reading_notes(schema: TableSchema, outcomes: Sequence[Outcome]) -> tuple[str
             for entry in pc.value_counts(formats):
                 counts[str(entry["values"]).lower()] += entry["counts"].as_py()
     notes = []
+    twins = [_TWINS] if any(_has_twins(version.fields) for version in (schema, *history)) else []
     if counts["orc"]:
         causes = []
         if any(_has(field, _is_zoned) for field in schema.fields):
@@ -41,13 +48,15 @@ def reading_notes(schema: TableSchema, outcomes: Sequence[Outcome]) -> tuple[str
         causes += _named([field for field in schema.fields if _has(field, _is_naive)], "is", "are", "asked for")
         dates = [field for field in schema.fields if _has(field, lambda one: bool(pt.is_date(one.type)))]
         causes += _named(dates, "has", "have", "dates before 1582-10-15")
-        notes.append(_note(counts["orc"], "ORC", [*causes, _PLACES]))
+        notes.append(_note(counts["orc"], "ORC", [*causes, *twins, _PLACES]))
     if counts["avro"]:
-        notes.append(_note(counts["avro"], "Avro", ["the session has no Avro package", _PLACES]))
+        notes.append(_note(counts["avro"], "Avro", ["the session has no Avro package", *twins, _PLACES]))
     lost = [field for field in schema.fields if _lacks_default(field)]
-    if lost and counts["parquet"]:
-        asked = _named(lost, "is", "are", "asked for, whose initial default Spark's readers cannot give")
-        notes.append(_note(counts["parquet"], "Parquet", asked))
+    causes = _named(lost, "is", "are", "asked for, whose initial default Spark's readers cannot give")
+    if twins and mapping is not None:
+        causes.append(f"a file has no field ids and {_TWINS}")
+    if causes and counts["parquet"]:
+        notes.append(_note(counts["parquet"], "Parquet", causes))
     return tuple(notes)
 
 
@@ -73,6 +82,12 @@ def _is_zoned(field: Field) -> bool:
 
 def _is_naive(field: Field) -> bool:
     return bool(pt.is_timestamp(field.type) and field.type.tz is None)
+
+
+def _has_twins(fields: Sequence[Field]) -> bool:
+    """Whether two names at one place differ in case alone."""
+    inside = any(_has_twins((*field.children, *field.items)) for field in fields)
+    return inside or len({field.name.lower() for field in fields}) < len(fields)
 
 
 def _lacks_default(field: Field, *, top: bool = True) -> bool:

@@ -126,7 +126,12 @@ class IcebergTable:
             size=sum(manifest.length or 0 for manifest in chosen),
             seconds=took,
             threads=THREADS,
-            notes=partial(reading_notes, self.selection.schema),
+            notes=partial(
+                reading_notes,
+                self.selection.schema,
+                self.metadata.schemas,
+                self.metadata.name_mapping,
+            ),
         )
 
     @property

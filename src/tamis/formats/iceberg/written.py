@@ -49,6 +49,8 @@ class Projection:
     options: tuple[tuple[str, str], ...] = ()
     unread_by_spark: str | None = None
     """Why Spark's reader fails on such files, whichever columns are read; None if it does not."""
+    twins: bool = False
+    """Whether names in the files, side by side, differ in case alone."""
 
 
 JAVA: Final = "ORC_JAVA"
@@ -133,7 +135,12 @@ def _projection(
         # Iceberg's own library, as its ids tell: it writes days of one calendar into files that say nothing of it.
         calendar: Calendar = "taken for julian" if had_ids and shape.writer == JAVA else "unknown"
         projected = tuple(_dated(field, shape.children, calendar) for field in projected)
-    return Projection(projected, options, ZONED if zoned else None)
+    return Projection(projected, options, ZONED if zoned else None, any(map(_has_twins, shape.walk())))
+
+
+def _has_twins(shape: Shape) -> bool:
+    """Whether two of the fields right inside have names that differ in case alone."""
+    return len({inner.name.lower() for inner in shape.children}) < len(shape.children)
 
 
 def _dated(field: ReadField, shapes: Sequence[Shape], calendar: Calendar) -> ReadField:
