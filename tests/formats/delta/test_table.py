@@ -305,6 +305,27 @@ def test_inspect_names_clustering_columns_as_users_do_and_the_mode_is_heeded_in_
     assert (column.id, column.written_as) == ((1, None) if mode.lower() == "id" else (None, "c-1"))
 
 
+def test_inspect_names_types_as_users_do_whatever_their_values_compare_as(tmp_path: Path) -> None:
+    """What does not compare as Arrow's values do has no type here: it is no void for that."""
+    part = {"name": "v", "type": "variant", "nullable": True, "metadata": {}}
+    collated: dict[str, Any] = {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}
+    columns = {
+        "id": ("long", {}, "bigint"),
+        "v": ("variant", {}, "variant"),
+        "n": ("void", {}, "void"),
+        "h": ("string", {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}, "char(3)"),
+        "c": ("string", collated, "string collate UNICODE_CI"),
+        "s": ({"type": "struct", "fields": [part]}, {}, "struct<v:variant>"),
+        "e": ({"type": "struct", "fields": []}, {}, "struct<>"),
+        "a": ({"type": "array", "elementType": "variant", "containsNull": True}, {}, "array<variant>"),
+        "m": ({"type": "map", "keyType": "string", "valueType": "date"}, {}, "map<string,date>"),
+    }
+    log = DeltaLog(tmp_path)
+    log.begin(schema=_fields(*((name, type_, told) for name, (type_, told, _) in columns.items())), partitions=())
+    found = {column.name: column.type for column in tamis.open(tmp_path).inspect().schema}
+    assert found == {name: said for name, (_, _, said) in columns.items()}
+
+
 def _mapped(name: str, physical: str, number: int, type_: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     told = {"delta.columnMapping.physicalName": physical, "delta.columnMapping.id": number}
     return {"name": name, "type": type_, "nullable": True, "metadata": told}

@@ -32,7 +32,6 @@ from tamis.formats.inspection import (
 )
 from tamis.formats.listing import Progress
 from tamis.predicate.names import split_name
-from tamis.predicate.type_names import type_name
 from tamis.sieve.files import FileBatch
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def inspect_table(table: DeltaTable, progress: Progress | None = None) -> DeltaI
         small_below=int(target * SMALL),
         specs=(spec,),
         properties={k: v for k, v in sorted(metadata.configuration.items()) if k.startswith(_SHOWN_PREFIX)},
-        schema=tuple(ColumnInspection(field.name, type_name(field.type)) for field in schema.fields),
+        schema=tuple(ColumnInspection(field.name, field.described) for field in schema.fields),
         history=history,
         reader_version=protocol.reader,
         writer_version=protocol.writer,

@@ -20,6 +20,7 @@ from tamis.formats.document import Document, Misfit, boolean, each, integer, map
 from tamis.formats.errors import shown, unreadable
 from tamis.predicate.names import dotted
 from tamis.predicate.schema import Column, ColumnId, Schema
+from tamis.predicate.type_names import type_name
 
 __all__ = ["DeltaField", "DeltaSchema", "TypeChange", "mapping_mode", "parse_schema"]
 
@@ -67,6 +68,18 @@ class DeltaField:
     """What INSERT puts where it is told nothing, as SQL."""
     type_changes: tuple[TypeChange, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+    @property
+    def described(self) -> str:
+        """The type as Spark's SQL has it, also where values do not compare as Arrow's would: `variant`, `char(3)`."""
+        if self.children:
+            return f"struct<{','.join(f'{one.name}:{one.described}' for one in self.children)}>"
+        match self.items:
+            case (element,):
+                return f"array<{element.described}>"
+            case (key, value):
+                return f"map<{key.described},{value.described}>"
+        return self.spark_type if pa.types.is_null(self.type) else type_name(self.type)
 
     def widened_from(self, name: str) -> bool:
         """Whether the column itself, not something inside it, once had that type."""
