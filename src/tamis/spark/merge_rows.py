@@ -6,7 +6,7 @@ it matches none of the target, and its clause says so. All values are of the row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -181,7 +181,8 @@ class MergeRows:
         if tells:
             told.append(f.when(f.col(_SOURCE).isNotNull(), f.col(ROW)).alias(MATCHED))
         mine = [(number, one) for number, one in enumerate(self.clauses) if one.rows != c.NOT_MATCHED]
-        columns = self._columns(joined, stage, [one for _, one in mine], [number for number, _ in mine])
+        types = {one.name: one.dataType for one in target.schema.fields}
+        columns = self._columns(joined, stage, mine, types)
         names = (KIND, *((WAS_IN, WAS_AT) if marks else ()), *((MATCHED,) if tells else ()))
         return joined.select(*columns, *told), names
 
@@ -201,7 +202,7 @@ class MergeRows:
             source = source.join(gone, f.col(ROW) == f.col("__tamis_gone"), "left_anti")
         mine = c.of(self.clauses, c.NOT_MATCHED)
         source = source.withColumn(_CLAUSE, self._first(mine)).where(f.col(_CLAUSE) >= 0)
-        columns = self._columns(source, stage, [one for _, one in mine], [number for number, _ in mine], old=False)
+        columns = self._columns(source, stage, mine, None)
         return source.select(*columns, f.lit(INSERTED).cast(t.ByteType()).alias(KIND)), (KIND,)
 
     @property
@@ -264,27 +265,24 @@ class MergeRows:
         self,
         rows: DataFrame,
         stage: Stage,
-        clauses: Sequence[Clause],
-        numbers: Sequence[int],
-        *,
-        old: bool = True,
+        clauses: Sequence[tuple[int, Clause]],
+        types: Mapping[str, t.DataType] | None,
     ) -> list[Column]:
-        """The columns of the stage: by clause the new value, else the old one."""
+        """The columns of the stage: by clause the new value, else the old one, which is of these types, if any."""
         fit = Fit.of(stage, is_case_sensitive(self.spark), assigning=True)
-        types = {one.name: one.dataType for one in self._target_schema().fields} if old else {}
         values = []
-        for number, clause in zip(numbers, clauses, strict=True):
+        for number, clause in clauses:
             if clause.action != "delete":
                 where = f"WHEN {clause.rows.upper()}"
                 values.append((number, clause, value_types(rows, self._values(clause), where)))
         found = []
         for one in stage.fields:
-            was = f.col(qualified(self.aliases[0], one.name)) if old else None
+            was = None if types is None else f.col(qualified(self.aliases[0], one.name))
             if one.name in self.lineage and was is not None:
                 kept = [KEPT] if one.name == self.lineage[-1] else [KEPT, UPDATED]
                 found.append(f.when(f.col(KIND).isin(*kept), was).alias(one.name, metadata={}))
                 continue
-            before = None if was is None else (was, types[one.name])
+            before = None if was is None or types is None else (was, types[one.name])
             # Of merge-on-read no row is written but those of a clause: others need no value.
             if self.mode == "merge-on-read" or before is None:
                 cases = f.lit(None).cast(write_type(one) or t.NullType())
@@ -296,6 +294,3 @@ class MergeRows:
                 cases = f.when(f.col(_CLAUSE) == number, value).otherwise(cases)
             found.append(cases.alias(one.name, metadata={}))
         return found
-
-    def _target_schema(self) -> t.StructType:
-        return self._empty_sides()[0].schema
