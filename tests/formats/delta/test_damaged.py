@@ -49,6 +49,19 @@ def test_metadata_of_another_shape_is_named(log: DeltaLog, change: dict[str, Any
     assert raised.value.path.endswith(f"{1:020d}.json")
 
 
+def test_a_protocol_without_its_list_of_features_is_an_error(log: DeltaLog) -> None:
+    """Nobody knows what a reader has to know: delta-spark 4.4 reads no such table. An empty list says: nothing."""
+    versions = {"minReaderVersion": 3, "minWriterVersion": 7}
+    log.commit({"protocol": {**versions, "readerFeatures": [], "writerFeatures": []}})
+    assert len(tamis.open(log.root).plan().files) == 2
+    log.checkpoint(1)
+    assert len(tamis.open(log.root).plan().files) == 2
+    log.commit({"protocol": versions})
+    with pytest.raises(UnreadableMetadataError, match="does not list the readerFeatures") as raised:
+        tamis.open(log.root)
+    assert raised.value.path.endswith(f"{2:020d}.json")
+
+
 @pytest.mark.parametrize("name", ["metaData", "protocol", "domainMetadata"])
 @pytest.mark.parametrize("value", [5, "x", [], True])
 def test_an_action_that_is_no_object_is_an_error_and_not_passed_over(log: DeltaLog, name: str, value: object) -> None:

@@ -86,5 +86,7 @@ def parse_protocol(location: str, action: Mapping[str, Any]) -> Protocol:
     lists = [action.get(name) or [] for name in ("readerFeatures", "writerFeatures")]
     if any(type(one) is not int for one in versions) or not all(isinstance(one, list) for one in lists):
         raise unreadable(location, "its protocol action is not what it should be")
+    if versions[0] == FEATURES and action.get("readerFeatures") is None:
+        raise unreadable(location, "its protocol action does not list the readerFeatures that its reader version has")
     reader, writer = (tuple(map(str, one)) for one in lists)
     return Protocol(int(versions[0] or 0), int(versions[1] or 0), reader, writer)
