@@ -51,6 +51,7 @@ _SHOWN: Final = (
     *("row-tracking.", "sequence.", "snapshot.", "target-file-size", "write-only", "zorder."),
 )
 """Options that say how the table is written. All others stay hidden: users keep anything in options."""
+_MOST_DIGITS: Final = 18
 _UNITS: Final = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
@@ -227,7 +228,8 @@ def _bytes(text: str) -> int | None:
     spelled = text.strip().lower()
     digits = spelled.rstrip("abcdefghijklmnopqrstuvwxyz ")
     unit = _UNITS.get(spelled[len(digits) :].strip())
-    return int(digits) * unit if unit and digits.isascii() and digits.isdigit() and int(digits) else None
+    number = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    return int(digits) * unit if unit and number and int(digits) else None
 
 
 def _history(table: PaimonTable) -> tuple[SnapshotInspection, ...]:

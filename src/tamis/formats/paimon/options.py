@@ -49,6 +49,13 @@ _REFUSED_IF_SET: Final = {
     "incremental-to-auto-tag": "an incremental scan in its options",
     "blob-field": "blobs",
 }
+_SWITCHES: Final = (
+    *_REFUSED,
+    *("deletion-vectors.enabled", "deletion-vectors.merge-on-read", "index-file-in-data-file-dir"),
+    *("partition.legacy-name", "ignore-delete"),
+)
+"""Those on which rows, or where they are found, depend: true or false, in letters of any case."""
+_MOST_DIGITS: Final = 10
 _WHOLE: Final = frozenset({"default", "latest", "latest-full", "full"})
 
 
@@ -73,7 +80,8 @@ class Options:
     def bucket(self) -> int:
         """The number of buckets that new files get, -1 or -2 for none that a hash chooses."""
         said = self.values.get("bucket", "-1").strip()
-        return int(said) if said.removeprefix("-").isdecimal() and said.isascii() else -1
+        digits = said.removeprefix("-")
+        return int(said) if digits.isdecimal() and digits.isascii() and len(digits) <= _MOST_DIGITS else -1
 
     @property
     def bucket_mode(self) -> BucketMode:
@@ -138,6 +146,10 @@ class Options:
         kind = self.values.get("type", "table").strip().lower()
         if kind not in _TABLES:
             raise _unsupported(table, f"a table of type {kind}", f"type={kind}")
+        for name in _SWITCHES:
+            if (switch := self.values.get(name, "").strip().lower()) not in {"", "true", "false"}:
+                reason = f"its option {name} is {switch!r}, which is neither true nor false"
+                raise unreadable(path, reason, place=f"options.{name}")
         for name, what in _REFUSED.items():
             if self.flag(name):
                 raise _unsupported(table, f"a table with {what} ({name})", name)
