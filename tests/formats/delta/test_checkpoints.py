@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tamis.errors import UnreadableMetadataError
-from tests.making.delta_logs import DeltaLog, add, inline_vector
+from tests.making.delta_logs import DeltaLog, add, inline_vector, metadata, protocol
 
 Change = Callable[[pa.Array], pa.Array]
 
@@ -123,6 +123,31 @@ def test_an_empty_checkpoint_is_passed_over(log: DeltaLog, kind: str, *, hinted:
     if hinted:
         log.hint({"version": 0})
     assert tamis.open(log.root).plan().files == expected
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_checkpoint_without_rows_is_an_error_though_later_commits_describe_the_table(
+    log: DeltaLog, rows: int
+) -> None:
+    """With all that is asked of it told elsewhere, it would be one that has no files: the table would lose them."""
+    (path,) = log.checkpoint(0)
+    (log.folder / f"{0:020d}.json").unlink()
+    log.commit(protocol(), metadata(), add("3"))
+    assert len(tamis.open(log.root).plan().files) == 4
+    pq.write_table(pq.read_table(path).slice(0, rows), path)
+    with pytest.raises(UnreadableMetadataError, match="no protocol or no metaData action") as raised:
+        tamis.open(log.root)
+    assert raised.value.path == str(path)
+
+
+def test_a_misspelt_sidecar_of_a_checkpoint_in_json_is_an_error(log: DeltaLog) -> None:
+    """A bit that flips in the name would lose all files of the sidecar."""
+    (path,) = log.checkpoint(0, "v2-json")
+    assert len(tamis.open(log.root).plan().files) == 3
+    path.write_bytes(path.read_bytes().replace(b'"sidecar"', b'"sidecaz"', 1))
+    with pytest.raises(UnreadableMetadataError, match="where sidecar must be meant") as raised:
+        tamis.open(log.root)
+    assert raised.value.path == str(path)
 
 
 def test_an_empty_checkpoint_is_named_where_the_commits_before_it_are_gone(log: DeltaLog) -> None:

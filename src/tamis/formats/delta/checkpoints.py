@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tamis.formats.delta.actions import VECTOR, check_spelling, file_actions, named_actions
+from tamis.formats.delta.actions import VECTOR, check_names, check_spelling, file_actions, named_actions
 from tamis.formats.delta.int96 import as_instants, int96_columns
 from tamis.formats.delta.keys import file_path
 from tamis.formats.delta.log import Checkpoint
@@ -30,6 +30,8 @@ Actions = list[tuple[str, Mapping[str, Any]]]
 """Actions by their names, in the order of the file."""
 _TOP: Final = ("protocol", "metaData", "sidecar", "domainMetadata")
 _ALWAYS: Final = ("sidecar", "domainMetadata")
+_LEAST_ROWS: Final = 2
+"""A protocol and a metaData action are in every checkpoint."""
 _BYTES_OF_A_FILE: Final = 150
 """About what a file takes in a checkpoint, to tell how many a sidecar has before it is read."""
 CHUNK: Final = 1 << 14
@@ -67,7 +69,9 @@ def read_top(storage: Storage, checkpoint: Checkpoint, log: str, *, described: b
     files = 0
     for location in checkpoint.locations:
         if location.endswith(".json"):
-            actions: Actions = [(name, one) for _, name, one in named_actions({location: storage(location)}, _TOP)]
+            text = {location: storage(location)}
+            check_names(text)
+            actions: Actions = [(name, one) for _, name, one in named_actions(text, _TOP)]
             if not {"protocol", "metaData"} <= {name for name, _ in actions}:
                 raise unreadable(location, "it has no protocol or no metaData action, which every checkpoint has")
         else:
@@ -84,6 +88,10 @@ def read_top(storage: Storage, checkpoint: Checkpoint, log: str, *, described: b
                     domains[str(action.get("domain"))] = action
                 case _:
                     found[name] = action
+    if files < _LEAST_ROWS and not checkpoint.locations[0].endswith(".json"):
+        raise unreadable(
+            checkpoint.locations[0], "it has no protocol or no metaData action, which every checkpoint has"
+        )
     files += sum(one.size for one in sidecars) // _BYTES_OF_A_FILE
     return Top(found.get("protocol"), found.get("metaData"), tuple(sidecars), files, domains)
 
