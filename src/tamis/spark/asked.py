@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,16 +43,23 @@ class Reading:
         """The session."""
         return self.reach.spark
 
-    def wants(self, field: ReadField) -> bool:
-        """Whether a column is asked for, or may be filtered by. One that Spark has no type for is not offered."""
-        return field.name in self.columns or (field.name in self.needed and self._may_name(field))
+    def wants(self, field: ReadField, *, holds: bool = False) -> bool:
+        """Whether a column is asked for, or may be filtered by. One that Spark has no type for is not offered.
+
+        Rows of which the condition holds are not filtered.
+        """
+        filtered = not holds and field.name in self.needed and self._may_name(field)
+        return field.name in self.columns or filtered
 
     def _may_name(self, field: ReadField) -> bool:
         """Whether the condition may name the column: False only if its name is nowhere in the text.
 
         A bound condition does not tell: what cannot be true of any row is not in it, and Spark still reads the text.
+        A name that is a word is a word there, too: "true" does not name a column t.
         """
-        return field.name.replace("`", "``").casefold() in self.sql.casefold()
+        name = re.escape(field.name.replace("`", "``").casefold())
+        word = rf"(?<!\w){name}(?!\w)" if re.fullmatch(r"\w+", field.name) else name
+        return re.search(word, self.sql.casefold()) is not None
 
 
 def chosen_columns(scan: Scan, columns: Sequence[str] | None) -> tuple[str, ...]:

@@ -132,7 +132,8 @@ def _rows(reading: Reading, group: FileGroup) -> DataFrame:
     """The rows of one group that no delete names, with all columns that are offered."""
     scan = reading.scan
     named = set(compared_columns(scan)) if group.equality else set()
-    wanted = [field for field in group.fields if reading.wants(field) or field.name in named]
+    holds = group.holds and not group.merged  # the versions of rows are filtered together
+    wanted = [field for field in group.fields if reading.wants(field, holds=holds) or field.name in named]
     if why_not_spark(reading, group, wanted) is None:
         frame = _by_spark(reading, group)
     else:
