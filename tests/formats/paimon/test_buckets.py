@@ -101,6 +101,13 @@ def test_missing_schema_another_key_function_or_mode_prune_nothing() -> None:
     assert "not there" in str(placed(made(0, {"a": "INT"}, options={"bucket-key": "z"})).fault)
 
 
+def test_key_with_a_default_for_null_prunes_nothing() -> None:
+    """The row was hashed as NULL, and is read with the default: it is not where the default would be."""
+    found = placed(made(0, {"a": "INT"}, options={"fields.a.default-value": "7"}))
+    assert found.hash is None
+    assert "a has a default" in str(found.fault)
+
+
 def test_functions_of_the_table_and_the_default_may_both_have_placed_rows() -> None:
     for name, by in [("mod", ModHash), ("hive", HiveHash)]:
         found = placed(made(0, {"a": "INT"}, options={"bucket-function.type": name.upper()}))

@@ -11,7 +11,7 @@ table has had may have. Law: buckets prune only where every hash that may have p
 | the key has always had its types | prune |
 | the key was widened: TINYINT to SMALLINT to INT to BIGINT, or text made longer | prune, by either type's hash |
 | another change of a key's type, another key, another function, or a schema that is missing | prune nothing |
-| FLOAT, DOUBLE, CHAR or nested keys | prune nothing |
+| FLOAT, DOUBLE, CHAR or nested keys; `fields.KEY.default-value` | prune nothing |
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def placement(schema: PaimonSchema, schemas: Mapping[int, PaimonSchema]) -> Plac
     if not key or len(key) < len(fields):
         return Placement(fault="the option bucket-key names a column that is not there")
     history = [schemas[id_] for id_ in sorted(schemas)] if schemas else [schema]
+    if (default := next((field for field in key if schema.has_read_default(field)), None)) is not None:
+        return Placement(columns, fault=f"{default.name} has a default, which some readers put for NULL")
     fault = _gap(schemas) or next((why for old in history if (why := _other_rule(old, newest))), None)
     if fault is not None:
         return Placement(columns, fault=fault)

@@ -20,7 +20,7 @@ from tamis.formats.paimon.entries import BUCKET, PARTITION, Deleted
 from tamis.formats.paimon.manifests import Manifests
 from tamis.formats.paimon.schema import PaimonField, PaimonSchema
 from tamis.predicate.arrays import Int64s, Mask
-from tamis.predicate.keys import has_order
+from tamis.predicate.keys import INT64_MAX, has_order
 from tamis.sieve.domain import ColumnStats, Facts, stats_domain
 from tamis.sieve.file_buckets import FileBuckets, bucket_facts
 from tamis.sieve.order import mask_of
@@ -101,7 +101,8 @@ def _facts(sieve: Sieve, manifests: Manifests, ranges: Sequence[_Ranges], bucket
     facts = Facts(count, {})
     columns = {column.id: column for column in sieve.columns}
     # Counts of entries, deleted ones too: a field is NULL in all of them if there are as many nulls.
-    entries = pa.array([one.added + one.deleted or None for one in manifests.manifests], pa.int64())
+    counts = (one.added + one.deleted for one in manifests.manifests)
+    entries = pa.array([one if 0 < one <= INT64_MAX else None for one in counts], pa.int64())
     for one in ranges:
         if one.field.id not in columns:
             continue

@@ -88,6 +88,10 @@ class PaimonSchema:
                 return one
         raise KeyError(name)
 
+    def has_read_default(self, field: PaimonField) -> bool:
+        """Whether older readers give rows that have NULL a default: then what was written is not what is read."""
+        return f"fields.{field.name}.default-value" in self.options
+
     def with_options(self, options: Mapping[str, str]) -> PaimonSchema:
         """The same columns, with these options."""
         return replace(self, options=options)

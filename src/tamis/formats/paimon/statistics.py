@@ -80,7 +80,7 @@ def column_stats(
     found: dict[ColumnId, ColumnStats] = {}
     for column in wanted:
         today = schema.field(column.id)
-        if today is None or column.nested or not today.paimon_type or _has_read_default(schema, today):
+        if today is None or column.nested or not today.paimon_type or schema.has_read_default(today):
             continue
         stats, note = _column(today, source, layouts, rows)
         found[column.id] = stats
@@ -278,8 +278,3 @@ def widens(past: PaimonField, today: PaimonField) -> bool:
     if family(past.type) not in {"int", "float"} or family(past.type) != family(today.type):
         return False
     return bool(past.type.bit_width < today.type.bit_width)
-
-
-def _has_read_default(schema: PaimonSchema, field: PaimonField) -> bool:
-    """Whether older readers give rows that have NULL a default: then no statistics are those of what is read."""
-    return f"fields.{field.name}.default-value" in schema.options
