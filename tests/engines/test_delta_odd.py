@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -131,3 +132,27 @@ def test_times_of_partitions_without_a_zone_are_the_sessions(spark: SparkSession
         assert unasked.read(spark).collect() == theirs.collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_columns_without_a_value_or_an_order_of_bytes_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """What compares by a collation does so when rows are filtered, and a column that no file has is NULL."""
+    fields = [
+        {"name": "id", "type": "long", "nullable": True, "metadata": {}},
+        {"name": "c", "type": "string", "nullable": True, "metadata": {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}},
+        {"name": "n", "type": "void", "nullable": True, "metadata": {}},
+    ]
+    columns = {"id": pa.array([1, 2, 3], pa.int64()), "c": pa.array(["a", "A", "b"])}
+    pq.write_table(pa.table(columns), tmp_path / "1.parquet")
+    size = (tmp_path / "1.parquet").stat().st_size
+    stats = json.dumps({"numRecords": 3, "minValues": {"id": 1, "c": "A"}, "maxValues": {"id": 3, "c": "b"}})
+    log = DeltaLog(tmp_path)
+    log.begin(
+        add("1.parquet", size=size, stats=stats, values={}),
+        schema={"type": "struct", "fields": fields},
+        partitions=(),
+    )
+    table, theirs = tamis.open(tmp_path), spark.read.format("delta").load(str(tmp_path))
+    for where in ("true", "c = 'A'", "c > 'A'", "id > 1", "n is null", "id > 9"):
+        mine = table.plan(where, spark=spark).read(spark)
+        assert mine.columns == theirs.columns
+        assert sorted(map(repr, mine.collect())) == sorted(map(repr, theirs.filter(where).collect())), where

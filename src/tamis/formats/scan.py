@@ -89,6 +89,9 @@ class ReadField:
     """What rows have that are older than the column; NULL if None."""
     described: str = ""
     """The type as the table's metadata spells it, for errors."""
+    spark_type: str = ""
+    """A type of Spark's alone, by its name in SQL, where Arrow has none whose values compare so: `void`, which no
+    file has, or `string collate UNICODE_CI`."""
     calendar: Calendar = "known"
     """What becomes of dates before 1582-10-15 in these files: Spark reads them as they are; it takes them for days of
     the Julian calendar, which they are not; or nobody knows which calendar their writer meant."""

@@ -102,7 +102,7 @@ def _type(field: ReadField, path: str, *, read: bool) -> DataType:
     if pt.is_map(type_):
         key, value = field.children
         return t.MapType(_type(key, f"{path}.key", read=read), _type(value, f"{path}.value", read=read))
-    spark_type = _leaf(type_, read=read)
+    spark_type = _leaf(type_, read=read) or _of_spark_alone(field.spark_type)
     if spark_type is None:
         raise unreadable_column(path, field.described or str(type_))
     return spark_type
@@ -150,6 +150,19 @@ def _leaf(kind: pa.DataType, *, read: bool) -> DataType | None:
         pa.date32(): t.DateType(),
     }
     return plain.get(kind)
+
+
+def _of_spark_alone(name: str) -> DataType | None:
+    """The type of that name in SQL; None if it is none, or if this Spark does not have it."""
+    if name == "void":
+        return t.NullType()
+    kind, _, collation = name.partition(" collate ")
+    if kind != "string" or not collation:
+        return None
+    try:
+        return t.StringType(collation)
+    except TypeError:  # Spark 3 has no collations
+        return None
 
 
 def write_type(field: WriteField) -> DataType | None:

@@ -326,6 +326,24 @@ def test_inspect_names_types_as_users_do_whatever_their_values_compare_as(tmp_pa
     assert found == {name: said for name, (_, _, said) in columns.items()}
 
 
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_readers_are_told_of_types_that_are_sparks_alone(tmp_path: Path, mode: str) -> None:
+    """A column of which no value was ever seen is in no file, and one with a collation compares by it."""
+    told: dict[str, Any] = {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}
+    columns = [_mapped("n", "p-1", 1, "void"), _mapped("c", "p-2", 2, "string"), _mapped("v", "p-3", 3, "variant")]
+    columns[1]["metadata"] |= told
+    log = DeltaLog(tmp_path)
+    log.commit(
+        protocol(2, 5), metadata({"type": "struct", "fields": columns}, (), **{"delta.columnMapping.mode": mode})
+    )
+    table = tamis.open(tmp_path)
+    void, collated, variant = table.source.scan(table.plan()).fields
+    assert (void.spark_type, void.id, void.written_as) == ("void", None, None)
+    assert collated.spark_type == "string collate UNICODE_CI"
+    assert (collated.id, collated.written_as) == {"none": (None, "c"), "name": (None, "p-2"), "id": (2, None)}[mode]
+    assert (variant.spark_type, variant.described) == ("", "variant")
+
+
 def _mapped(name: str, physical: str, number: int, type_: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     told = {"delta.columnMapping.physicalName": physical, "delta.columnMapping.id": number}
     return {"name": name, "type": type_, "nullable": True, "metadata": told}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METADATA_COLUMNS", "scan_plan"]
 
+_VOID: Final = frozenset({"void", "null"})
 METADATA_COLUMNS: Final = (
     MetadataColumn("_file", "path"),
     MetadataColumn("_pos", None),
@@ -98,9 +99,14 @@ def _is_near(path: str) -> bool:
 
 
 def _column(field: DeltaField, *, by_id: bool, constant: bool) -> ReadField:
-    """A column of the table: a partition column is in no file, whatever a file may have under its name."""
+    """A column of the table: a partition column is in no file, whatever a file may have under its name.
+
+    Nor is a column of which no value was ever seen: Parquet has no such type.
+    """
     found = _read_field(field, by_id=by_id)
-    return replace(found, id=None, written_as=None) if constant else found
+    if field.spark_type in _VOID:
+        found = replace(found, spark_type="void")
+    return replace(found, id=None, written_as=None) if constant or found.spark_type == "void" else found
 
 
 def _read_field(field: DeltaField, *, by_id: bool) -> ReadField:
@@ -111,6 +117,7 @@ def _read_field(field: DeltaField, *, by_id: bool) -> ReadField:
         None if by_id else field.physical_name,
         tuple(_read_field(one, by_id=by_id) for one in (*field.children, *field.items)),
         described=field.spark_type,
+        spark_type=field.spark_type if field.spark_type.startswith("string collate ") else "",
     )
 
 
