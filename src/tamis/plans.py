@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from tamis.arguments import check_names, check_session, check_storage
+from tamis.arguments import check_names, check_session, check_storage, check_types
 from tamis.explain.brief import page_part, plan_line
 from tamis.formats import FormatTable
 from tamis.printable import printable
@@ -38,20 +38,24 @@ class TablePlan(ScanPlan):
         *,
         columns: Sequence[str] | None = None,
         metadata_columns: Sequence[str] = (),
+        types: Mapping[str, str] | None = None,
         storage: Literal["session", "catalog"] | None = None,
     ) -> DataFrame:
         """Exactly the rows that match, with the table's deletes applied, through Spark's own readers.
 
         columns are those to read, in their order; all of them if not given. metadata_columns come after them: of
         `_file`, `_pos`, `_spec_id` and `_partition`. The plan's files are fixed: what happens to the table later does
-        not change what is read. storage="catalog" has Spark enter the table's store by the endpoint, region and
-        credentials that its catalog or the environment gave when it was opened, for these files alone; "session" by
-        the session's own. If not given, as the plan was made.
+        not change what is read. types says as what columns are shown that Spark has no type for: "time" as "time",
+        "bigint" (microseconds since midnight) or "string", "timestamp_ns" as "timestamp_ntz" and "timestamptz_ns" as
+        "timestamp", to the microsecond, of two the earlier. storage="catalog" has Spark enter the table's store by
+        the endpoint, region and credentials that its catalog or the environment gave when it was opened, for these
+        files alone; "session" by the session's own. If not given, as the plan was made.
         """
         check_session(spark)
         check_storage(storage)
         check_names("columns", columns)
         check_names("metadata_columns", metadata_columns)
+        check_types(types)
         from tamis.spark.read import read_plan
 
         return read_plan(
@@ -60,6 +64,7 @@ class TablePlan(ScanPlan):
             spark,
             columns=columns,
             metadata_columns=metadata_columns,
+            types=types,
             storage=storage or self.storage,
         )
 
@@ -95,10 +100,10 @@ class JoinPlan:
         """The funnel of the table's side: what its WHERE and the keys removed."""
         return self.plan.explain(form, timing=timing)
 
-    def read(self, *, columns: Sequence[str] | None = None) -> DataFrame:
-        """The joined rows, with all columns of the table or with these and the join's."""
+    def read(self, *, columns: Sequence[str] | None = None, types: Mapping[str, str] | None = None) -> DataFrame:
+        """The joined rows, with all columns of the table or with these and the join's; types as for a plan."""
         from tamis.spark.join import joined
 
         if columns is not None:
             columns = list(dict.fromkeys([*columns, *(path[0] for path in self.on.columns)]))
-        return joined(self.plan.read(self.other.sparkSession, columns=columns), self.other, self.on)
+        return joined(self.plan.read(self.other.sparkSession, columns=columns, types=types), self.other, self.on)

@@ -190,12 +190,18 @@ def java_table(
 
 
 def delete_rows(
-    warehouse: Warehouse, name: str, rows: Sequence[Mapping[str, Any]], like: str | None = None, folder: str = "data"
+    warehouse: Warehouse,
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    like: str | None = None,
+    folder: str = "data",
+    *,
+    refresh: bool = True,
 ) -> None:
     """Commit an equality delete of these rows: values by column, `struct.field` for one inside.
 
     like is a part of the path of a data file whose spec and partition it gets; else it is of the current spec, which
-    must be unpartitioned, and reaches the whole table.
+    must be unpartitioned, and reaches the whole table. The connector cannot refresh a table that it cannot read.
     """
     java = Java(warehouse.spark)
     loaded, jvm = java.load(name), java.jvm
@@ -215,7 +221,8 @@ def delete_rows(
         writer.write(_record(java, schema, row))
     writer.close()
     loaded.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
-    warehouse.spark.sql(f"refresh table ice.db.{name}")
+    if refresh:
+        warehouse.spark.sql(f"refresh table ice.db.{name}")
 
 
 def _record(java: Java, schema: Any, row: Mapping[str, Any]) -> Any:  # noqa: ANN401

@@ -18,6 +18,7 @@ import pytest
 from pyiceberg import expressions as ice
 
 import tamis
+from tamis.arguments import check_types
 from tamis.errors import BindError, ExecutorError
 from tests.making.cli_tables import BY_REGION, SCHEMA, catalog, events, folder_of, rows
 
@@ -331,3 +332,20 @@ def test_table_with_credentials_is_pickled_without_them(made: Any) -> None:  # n
     assert b"hush-hush" not in pickle.dumps(held)
     again = pickle.loads(pickle.dumps(held))  # noqa: S301 - made in this line
     assert again.plan("id > 3").files.equals(opened.plan("id > 3").files)
+
+
+@pytest.mark.parametrize(
+    ("types", "error", "said"),
+    [
+        (["time"], TypeError, "types is a list"),
+        ({"time": "timestamp"}, ValueError, "give 'time' or 'bigint' or 'string'"),
+        ({"timestamp_ns": "bigint"}, ValueError, "give 'timestamp_ntz'"),
+        ({"opened": "bigint"}, ValueError, "'opened'.*'time', 'timestamp_ns', 'timestamptz_ns'"),
+    ],
+)
+def test_types_are_named_as_the_table_names_them(types: object, error: type[Exception], said: str) -> None:
+    """A column's name, or a type that would lose more than is asked for, is not taken for a request."""
+    with pytest.raises(error, match=said):
+        check_types(types)
+    check_types(None)
+    check_types({"time": "string", "timestamptz_ns": "timestamp"})

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
 from tamis.predicate.arrays import Int64s
 
 __all__ = [
+    "SHOWN_AS",
     "Calendar",
     "DeleteGroup",
     "EqualityDeletes",
@@ -29,11 +30,19 @@ __all__ = [
     "Scan",
     "Vectors",
     "counted_positions",
+    "has_counts",
+    "has_variant",
 ]
 
 """Files by their place in Scan.files."""
 FileFormat = Literal["parquet", "orc", "avro"]
 Calendar = Literal["known", "taken for julian", "unknown"]
+SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
+    "time": ("time", "bigint", "string"),
+    "timestamp_ns": ("timestamp_ntz",),
+    "timestamptz_ns": ("timestamp",),
+}
+"""Types of tables that Spark has no type for by default, and as what they may be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,22 @@ class ReadField:
     own_path: bool = False
     """Every file calls this column, and all that is inside it, as the table does. Where Spark reads a part of a
     column alone, it forgets the ids, and takes what has the name: of others the whole must be read."""
+    counts: pa.DataType | None = None
+    """The time of which this, an int64, is the number: of microseconds since midnight, of nanoseconds since 1970."""
+    variant: bool = False
+    """It is a variant, for which Arrow has no type: Spark's Parquet reader alone reads it."""
+    promoted: bool = False
+    """Older files may have another type of which one becomes a time, as a date is the number of another unit."""
+
+
+def has_variant(field: ReadField) -> bool:
+    """Whether the field is a variant, or has one inside it."""
+    return field.variant or any(map(has_variant, field.children))
+
+
+def has_counts(field: ReadField) -> bool:
+    """Whether a time is read as a number, in the field or inside it."""
+    return field.counts is not None or any(map(has_counts, field.children))
 
 
 @dataclass(frozen=True, slots=True)

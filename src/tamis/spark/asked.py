@@ -14,10 +14,11 @@ from tamis.formats.scan import MetadataColumn, ReadField, Scan
 from tamis.predicate.names import nearest
 from tamis.sieve.plan import ScanPlan
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive
+from tamis.spark.shown_types import Ways, check_shown
 from tamis.spark.stores import Reach
 from tamis.spark.types import output_type, readable
 
-__all__ = ["Reading", "chosen_columns", "chosen_metadata", "compared_columns", "needed_columns"]
+__all__ = ["Reading", "chosen_columns", "chosen_metadata", "compared_columns", "filters", "needed_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Reading:
     """Columns that are wanted, filtered by, or compared with deletes."""
     safe: frozenset[tuple[str, ...]]
     """Columns that the condition names, if none of its lists may have a NULL in it."""
+    ways: Ways
+    """As what columns are shown that Spark has no type for by default."""
     unknown: frozenset[str]
     """Files of which only Spark can tell whether they are those that the metadata describes."""
 
@@ -105,13 +108,17 @@ def chosen_metadata(
     return tuple(by_name[name] for name in names)
 
 
-def needed_columns(scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSession) -> frozenset[str]:
+def needed_columns(
+    scan: Scan, chosen: Sequence[str], plan: ScanPlan, spark: SparkSession, ways: Ways
+) -> frozenset[str]:
     """The columns to offer: all but those that nobody asked for and Spark cannot read, or cannot tell from others."""
-    filtered = {column.path[0] for column in plan.sieve.predicate.columns} if _filters(scan) else set()
+    filtered = {column.path[0] for column in plan.sieve.predicate.columns} if filters(scan) else set()
     asked = {*chosen, *filtered, *compared_columns(scan)}
     for field in (*scan.fields, *scan.hidden):
         if field.name in asked:
             output_type(field)  # UnreadableColumnError, which names it
+        if field.name in chosen or field.name in filtered:
+            check_shown(field, ways)
     sensitive = is_case_sensitive(spark)
     alike = Counter(field.name if sensitive else field.name.lower() for field in scan.fields)
     twice = {field.name for field in scan.fields if alike[field.name if sensitive else field.name.lower()] > 1}
@@ -144,5 +151,6 @@ def compared_columns(scan: Scan) -> list[str]:
     return found
 
 
-def _filters(scan: Scan) -> bool:
+def filters(scan: Scan) -> bool:
+    """Whether rows of any file are filtered."""
     return not all(group.holds for group in scan.groups)

@@ -85,6 +85,8 @@ class Veil:
         return bool(field.children) and not field.own_path
 
     def _is_veiled(self, field: ReadField, path: tuple[str, ...]) -> bool:
+        if field.counts is not None or field.variant:
+            return True  # the file's statistics are of another type; parts of variants are found by name
         if self.file_format == "avro":
             return False  # Spark looks at each row itself
         if pt.is_floating(field.type):

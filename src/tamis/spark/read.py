@@ -20,12 +20,19 @@ from pyspark.sql import types as t
 from tamis.errors import UnreadableFileError
 from tamis.formats import FormatTable
 from tamis.formats.errors import shown
-from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan
+from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan, has_variant
 from tamis.predicate.names import backticked
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.arrow_files import Deleted
-from tamis.spark.asked import Reading, chosen_columns, chosen_metadata, compared_columns, needed_columns
+from tamis.spark.asked import (
+    Reading,
+    chosen_columns,
+    chosen_metadata,
+    compared_columns,
+    filters,
+    needed_columns,
+)
 from tamis.spark.calendar import with_known_calendar
 from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
 from tamis.spark.meaning import check_meaning
@@ -36,6 +43,7 @@ from tamis.spark.relation import Keys, Relation, relation, united
 from tamis.spark.second_way import Files, arrow_frame, why_not_spark
 from tamis.spark.session import prepared
 from tamis.spark.sharing import read_names, shared, taken
+from tamis.spark.shown_types import as_compared, as_numbers, as_shown, chosen_ways, shown_as
 from tamis.spark.stored import PLACE, stored_fields, stored_first, with_stored
 from tamis.spark.stores import Store, reach_of, storage_of
 from tamis.spark.types import (
@@ -63,10 +71,12 @@ def read_plan(
     *,
     columns: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
+    types: Mapping[str, str] | None = None,
     storage: Store | None = None,
 ) -> DataFrame:
     """The rows that match, with the table's columns or those that are named, then the metadata columns.
 
+    types say as what columns are shown that Spark has no type for by default, as SHOWN_AS has them.
     storage="catalog" has Spark's readers enter the table's store with what the table was opened with; if it is not
     given, as the plan was made.
     """
@@ -76,10 +86,12 @@ def read_plan(
     scan = source.scan(replace(plan, sieve=replace(plan.sieve, zone=session_time(spark))))
     if plan.sieve.zone is not None and is_other_zone(plan.sieve.zone, spark) and scan.zone_dependent():
         raise wrong_zone("the table has partition values without a time zone", plan.sieve.zone.name, spark)
+    ways = chosen_ways(types, plan.sieve.predicate, spark, filters=filters(scan))
+    scan = as_numbers(scan) if scan.second_way else scan
     chosen = chosen_columns(scan, columns)
     asked_about = chosen_metadata(metadata_columns, source.metadata_columns, scan)
     scan = with_stored(scan, asked_about)
-    needed = needed_columns(scan, chosen, plan, spark)
+    needed = needed_columns(scan, chosen, plan, spark, ways)
     named = {column.path[0] for column in plan.sieve.predicate.columns}
     compared = compared_columns(scan)
     asked = frozenset({*chosen, *named, *compared})
@@ -87,7 +99,7 @@ def read_plan(
     safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
     unknown = scan.unknown_sizes()
     reach = reach_of(spark, source, storage or storage_of(plan))
-    reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, unknown)
+    reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, ways, unknown)
     frames = [_frame(reading, group) for group in scan.groups if not group.merged]
     frames += _merged_frames(reading, [group for group in scan.groups if group.merged])
     if not frames:
@@ -122,8 +134,11 @@ def _merged_frames(reading: Reading, groups: Sequence[FileGroup]) -> list[DataFr
 
 def _finished(reading: Reading, frame: DataFrame, *, holds: bool) -> DataFrame:
     """The rows that match, with the columns that are asked for."""
+    fields = reading.scan.fields
+    frame = as_compared(frame, fields, reading.ways)
     if not holds:
         frame = frame.filter(f.expr(reading.sql))
+    frame = as_shown(frame, fields, reading.ways)
     wanted = [*reading.columns, *(column.name for column in reading.metadata_columns)]
     return frame if wanted == frame.columns else frame.select(*(f.col(backticked(name)) for name in wanted))
 
@@ -134,18 +149,32 @@ def _rows(reading: Reading, group: FileGroup) -> DataFrame:
     named = set(compared_columns(scan)) if group.equality else set()
     holds = group.holds and not group.merged  # the versions of rows are filtered together
     wanted = [field for field in group.fields if reading.wants(field, holds=holds) or field.name in named]
-    if why_not_spark(reading, group, wanted) is None:
+    why = why_not_spark(reading, group, wanted)
+    if why is None:
         frame = _by_spark(reading, group)
     else:
         gone = deletes.in_tasks(scan, group) if group.positions else None
         if gone is not None:
             group = replace(group, positions=False)
+        wanted = [field for field in wanted if not _is_lost(reading, field, why)]
         frame = _by_arrow(reading, group, wanted, gone or ())
     if group.positions:
         frame = deletes.without_positions(reading.reach, scan, group, frame)
     if group.equality:
         frame = deletes.without_equal(reading.reach, scan, frame)
     return stored_first(frame, scan, reading.metadata_columns)
+
+
+def _is_lost(reading: Reading, field: ReadField, why: str) -> bool:
+    """Whether Arrow has no type for the column; UnreadableColumnError if it is asked for."""
+    if has_variant(field) and field.name in reading.asked:
+        raise unreadable_column(field.name, field.described, f" from files that are read with Arrow ({why})")
+    return has_variant(field)
+
+
+def _is_unknown(field: ReadField, group: FileGroup) -> bool:
+    """Whether Spark's reader of the file format does not have the column's type. Such a column is not asked for."""
+    return group.file_format != "parquet" and has_variant(field)
 
 
 def _by_arrow(
@@ -183,7 +212,7 @@ def _by_spark(reading: Reading, group: FileGroup) -> DataFrame:
     """All rows of the group with all columns that are offered, by Spark's own reader."""
     scan = reading.scan
     paths = scan.files["path"].take(pa.array(group.numbers)).to_pylist()
-    fields = [field for field in group.fields if field.name in reading.needed]
+    fields = [field for field in group.fields if field.name in reading.needed and not _is_unknown(field, group)]
     if group.file_format == "orc":
         fields = [with_known_calendar(field, group.ordinary) for field in _in_orc(reading, group, fields)]
     fields, constants = _settled(reading, group, fields)
@@ -362,7 +391,7 @@ def _with_lookup(reading: Reading, keys: Keys, frame: DataFrame, looked_up: Mapp
 def _empty(reading: Reading) -> DataFrame:
     """No file is kept: no rows, of the same columns."""
     by_name = {field.name: field for field in reading.scan.fields}
-    fields = [t.StructField(name, output_type(by_name[name])) for name in reading.columns]
+    fields = [t.StructField(name, shown_as(by_name[name], reading.ways)) for name in reading.columns]
     sources = list(dict.fromkeys(one.source for one in reading.metadata_columns if one.source is not None))
     shown = deletes.small_frame(reading.spark, reading.scan.files.select(sources)).schema if sources else None
     for column in reading.metadata_columns:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from tamis.errors import UnreadableFileError
-from tamis.formats.scan import DeleteGroup, FileFormat, FileGroup, ReadField
+from tamis.formats.scan import DeleteGroup, FileFormat, FileGroup, ReadField, has_counts, has_variant
 from tamis.formats.storage.local import local_path
 from tamis.predicate.type_names import is_text
 from tamis.spark.arrow_files import ArrowFile, Asked, Deleted, read_contents, read_files
@@ -84,8 +84,12 @@ def why_not_spark_columns(
     if group.file_format == "avro" and not has_reader(reach, path):
         return "Avro files, without Spark's Avro package"
     for field in fields:
+        if group.file_format != "parquet" and has_variant(field):
+            return f"column {field.name!r}: a variant in {group.file_format.upper()} files"
         if group.file_format == "orc" and has_naive_time(field):
             return f"column {field.name!r}: times in ORC files"
+        if group.file_format != "parquet" and has_counts(field):
+            return f"column {field.name!r}: times of day and nanoseconds in {group.file_format.upper()} files"
         if group.file_format == "avro" and _has_array_map(field):
             return f"column {field.name!r}: maps in Avro files whose keys are no texts"
         if _has_old_date(field):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CASE_SENSITIVE",
     "OLDEST",
+    "TIME_TYPE",
     "check_reader",
     "checked",
     "is_case_sensitive",
@@ -42,6 +43,8 @@ V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
 """The file formats of which Spark tells the file of a row, and gives what a file lacks. By default all are."""
 CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 TIME_ZONE: Final = "spark.sql.session.timeZone"
+TIME_TYPE: Final = "spark.sql.timeType.enabled"
+"""With it a session has the type TIME."""
 
 _settings = RLock()
 

@@ -17,15 +17,17 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from tamis.errors import UnreadableColumnError
 from tamis.formats.edit import WriteField
-from tamis.formats.scan import ReadField
+from tamis.formats.scan import SHOWN_AS, ReadField
 from tamis.predicate.type_names import is_bytes, is_list
 from tamis.spark.calendar import corrected
+from tamis.spark.session import TIME_TYPE
 
 __all__ = [
     "can_default",
     "has_literal",
     "has_naive_time",
     "literal",
+    "moment",
     "output_type",
     "plain_schema",
     "read_name",
@@ -90,6 +92,8 @@ def _can_default(kind: pa.DataType) -> bool:
 
 
 def _type(field: ReadField, path: str, *, read: bool) -> DataType:
+    if field.variant:
+        return t.VariantType()
     type_ = field.stored if read and field.stored is not None else field.type
     if pt.is_struct(type_):
         if read:
@@ -110,9 +114,14 @@ def _type(field: ReadField, path: str, *, read: bool) -> DataType:
 
 def unreadable_column(path: str, kind: str, where: str = "") -> UnreadableColumnError:
     """The error for a column that Spark has no way to read."""
+    other = next((name for name in SHOWN_AS.get(kind, ()) if name != kind), None)
+    cure = "Name"
+    if other is not None:
+        setting = f"set {TIME_TYPE}=true, " if kind == "time" else ""
+        cure = f"Ask for it as another type, plan.read(spark, types={{{kind!r}: {other!r}}}), {setting}or name"
     return UnreadableColumnError(
         f"Spark cannot read column {path!r} of type {kind}{where}. "
-        "Name the columns to read, without this one: plan.read(spark, columns=[...]).",
+        f"{cure} the columns to read, without this one: plan.read(spark, columns=[...]).",
         column=path,
         type=kind,
     )
@@ -236,8 +245,12 @@ def _cast(column: Column, field: ReadField) -> Column:
     """What files have as another type; a time as a number without asking for the session's zone."""
     if field.stored is None or not pt.is_duration(field.stored):
         return column.cast(output_type(field))
-    micros = column * 1000 if field.stored.unit == "ms" else column
-    if field.type.tz is not None:
+    return moment(column * 1000 if field.stored.unit == "ms" else column, field.type)
+
+
+def moment(micros: Column, kind: pa.DataType) -> Column:
+    """The timestamp so many microseconds after 1970 began, with a zone or without, as the type has it."""
+    if kind.tz is not None:
         return f.timestamp_micros(micros)
     return f.timestamp_add("MICROSECOND", micros, f.lit(_EPOCH).cast("timestamp_ntz"))
 

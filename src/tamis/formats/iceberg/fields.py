@@ -14,7 +14,7 @@ from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.scan import OwnNames, ReadField
 
-__all__ = ["own_names", "read_field", "read_fields"]
+__all__ = ["own_names", "promoted_ids", "read_field", "read_fields", "with_promoted"]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """Names that writers put into files as they are; of others they replace characters."""
@@ -32,15 +32,33 @@ def read_fields(schema: TableSchema, history: Sequence[TableSchema]) -> tuple[Re
         meanings.setdefault(tuple(name.casefold() for name in path), set()).add((field.id, _width(field.type)))
         paths.setdefault(field.id, set()).add(path)
     many = {path[0] for path, fields in meanings.items() if len(fields) > 1}
-    whole = _is_whole(history)
+    whole, promoted = _is_whole(history), promoted_ids(history)
     return tuple(
         replace(
-            read_field(field),
+            with_promoted(read_field(field), promoted),
             own_name=whole and field.name.casefold() not in many,
             own_path=whole and field.name.casefold() not in many and _is_constant(field, paths),
         )
         for field in schema.fields
     )
+
+
+def promoted_ids(history: Iterable[TableSchema]) -> frozenset[int]:
+    """The ids of fields, without others inside them, that had several types in these schemas."""
+    types: dict[int, pa.DataType] = {}
+    found = set()
+    for _, field in (walked for version in history for walked in _walk(version.fields, ())):
+        if not (field.children or field.items) and types.setdefault(field.id, field.type) != field.type:
+            found.add(field.id)
+    return frozenset(found)
+
+
+def with_promoted(field: ReadField, ids: frozenset[int]) -> ReadField:
+    """The field; what has one of these ids, at any depth, is known as promoted."""
+    if not ids:
+        return field
+    inside = tuple(with_promoted(child, ids) for child in field.children)
+    return replace(field, children=inside, promoted=field.id in ids)
 
 
 def own_names(history: Iterable[TableSchema], more: Iterable[str] = ()) -> OwnNames:
@@ -96,4 +114,5 @@ def read_field(field: Field) -> ReadField:
         tuple(read_field(child) for child in nested),
         None if nested else default_scalar(field.type, field.initial_default),  # checked when it was parsed
         field.written_type or str(field.type),
+        variant=field.written_type.strip() == "variant",
     )

@@ -46,11 +46,14 @@ def reading_notes(
         if any(_has(field, _is_zoned) for field in schema.fields):
             causes.append("a file has times with a zone")
         causes += _named([field for field in schema.fields if _has(field, _is_naive)], "is", "are", "asked for")
+        causes += _named([field for field in schema.fields if _has(field, _is_of_day)], "is", "are", "asked for")
         dates = [field for field in schema.fields if _has(field, lambda one: bool(pt.is_date(one.type)))]
         causes += _named(dates, "has", "have", "dates before 1582-10-15")
         notes.append(_note(counts["orc"], "ORC", [*causes, *twins, _PLACES]))
     if counts["avro"]:
-        notes.append(_note(counts["avro"], "Avro", ["the session has no Avro package", *twins, _PLACES]))
+        odd = [field for field in schema.fields if _has(field, _is_of_day) or _has(field, _is_nanos)]
+        causes = ["the session has no Avro package", *_named(odd, "is", "are", "asked for"), *twins, _PLACES]
+        notes.append(_note(counts["avro"], "Avro", causes))
     lost = [field for field in schema.fields if _lacks_default(field)]
     causes = _named(lost, "is", "are", "asked for, whose initial default Spark's readers cannot give")
     if twins and mapping is not None:
@@ -88,6 +91,14 @@ def _has_twins(fields: Sequence[Field]) -> bool:
     """Whether two names at one place differ in case alone."""
     inside = any(_has_twins((*field.children, *field.items)) for field in fields)
     return inside or len({field.name.lower() for field in fields}) < len(fields)
+
+
+def _is_of_day(field: Field) -> bool:
+    return bool(pt.is_time(field.type))
+
+
+def _is_nanos(field: Field) -> bool:
+    return bool(pt.is_timestamp(field.type) and field.type.unit == "ns")
 
 
 def _lacks_default(field: Field, *, top: bool = True) -> bool:

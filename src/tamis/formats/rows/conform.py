@@ -160,6 +160,8 @@ def _leaf(array: pa.Array, field: ReadField, where: _Where) -> pa.Array:
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     kind, given = field.type, array.type
+    if field.counts is not None:
+        return _number(array, field.counts, where)
     if kind == pa.uuid():
         if not is_bytes(given):
             raise where.wrong(given, "a UUID")
@@ -173,6 +175,19 @@ def _leaf(array: pa.Array, field: ReadField, where: _Where) -> pa.Array:
     elif not _widens(given, kind):
         raise where.wrong(given, kind)
     return array if array.type == _leaf_type(kind) else array.cast(_leaf_type(kind))
+
+
+def _number(array: pa.Array, kind: pa.DataType, where: _Where) -> pa.Array:
+    """The number that a time of day is, or a time in nanoseconds."""
+    given = array.type
+    if pt.is_null(given):
+        return pa.nulls(len(array), pa.int64())
+    same = given == kind or (pt.is_timestamp(given) and given.unit == "ns" and pt.is_timestamp(kind))
+    if pt.is_int64(given) or same:
+        return array.view(pa.int64())
+    if given == pa.time32("ms") and pt.is_time(kind):
+        return pc.multiply(array.view(pa.int32()).cast(pa.int64()), 1000)
+    raise where.wrong(given, kind)
 
 
 def _widens(given: pa.DataType, kind: pa.DataType) -> bool:

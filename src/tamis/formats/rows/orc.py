@@ -7,7 +7,7 @@ stored. Law: a time is what its writer stored, to the microsecond, in UTC.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Final, cast
 
@@ -37,10 +37,13 @@ class OrcRows:
     file: orc.ORCFile
     schema: pa.Schema
 
-    def batches(self, wanted: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """These columns, by their places, of all rows in order: a stripe at a time."""
+    def batches(self, wanted: Sequence[int], nanos: Container[int] = ()) -> Iterator[pa.RecordBatch]:
+        """These columns, by their places, of all rows in order: a stripe at a time.
+
+        nanos are the places of columns whose times all are within the years of nanoseconds, and stay in them.
+        """
         places = list(wanted)
-        times = any(_has_time(self.schema.field(place).type) for place in places)
+        times = any(_has_time(self.schema.field(place).type) for place in places if place not in nanos)
         seconds = None
         if times and not self._are_near():
             footer = read_footer(self.stream)
@@ -57,8 +60,10 @@ class OrcRows:
                 continue
             stored = None if seconds is None else self._stripe(seconds, stripe, places)
             arrays = [
-                exact(batch.column(number), None if stored is None else stored.column(number))
-                for number in range(len(places))
+                batch.column(number)
+                if place in nanos
+                else exact(batch.column(number), None if stored is None else stored.column(number))
+                for number, place in enumerate(places)
             ]
             fields = [field.with_type(array.type) for field, array in zip(batch.schema, arrays, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

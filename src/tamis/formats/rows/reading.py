@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
+from pyarrow import types as pt
 
 from tamis.formats.rows.avro import AvroRows, read_avro
 from tamis.formats.rows.conform import Misread, absent, conformed, found, shown_type
@@ -29,7 +30,13 @@ def read_rows(
     rows = _opened(path, stream, file_format)
     places = [found(field, rows.schema) for field in fields]
     wanted = [place for place in places if place is not None]
-    for batch in rows.batches(wanted):
+    if isinstance(rows, OrcRows):
+        asked = [field for field, place in zip(fields, places, strict=True) if place is not None]
+        nanos = {place for field, place in zip(asked, wanted, strict=True) if _is_nanos(path, field)}
+        batches = rows.batches(wanted, nanos)
+    else:
+        batches = rows.batches(wanted)
+    for batch in batches:
         read = iter(batch.columns)
         columns: list[pa.Array | None] = []
         for field, place in zip(fields, places, strict=True):
@@ -38,6 +45,25 @@ def read_rows(
             else:
                 columns.append(None if field.default is None else absent(field, len(batch)))
         yield len(batch), columns
+
+
+def _is_nanos(path: str, field: ReadField) -> bool:
+    """Whether the times in a column are nanoseconds; ValueError if some are, and others may be of any year."""
+    units = set(_units(field))
+    if len(units) > 1:
+        raise ValueError(
+            f"{path} cannot be read: column {field.name!r} has times in nanoseconds beside others, in an ORC file. "
+            "Read without this column, or rewrite such files as Parquet with the table's own engine."
+        )
+    return units == {"ns"}
+
+
+def _units(field: ReadField) -> Iterator[str]:
+    kind = field.type if field.counts is None else field.counts
+    if pt.is_timestamp(kind):
+        yield kind.unit
+    for child in field.children:
+        yield from _units(child)
 
 
 def _opened(path: str, stream: BinaryIO, file_format: FileFormat) -> AvroRows | OrcRows | ParquetRows:

@@ -98,6 +98,8 @@ def timestamp_split(type_: pa.DataType, literal: Literal, zone: Zone, where: str
     """Where a literal splits timestamps of any unit, with or without zone; None for text that only Spark can read."""
     if type_ == CLOCK:
         return _clock_split(literal, zone, where)
+    if type_.unit == "ns":
+        return _floored(timestamp_split(pa.timestamp("us", type_.tz), literal, zone, where))
     moment = _moment(literal, where, type_)
     if moment is None:
         return None
@@ -117,6 +119,18 @@ def timestamp_split(type_: pa.DataType, literal: Literal, zone: Zone, where: str
         else:
             low, high = low - 2 * DAY, high + 2 * DAY
     return Split.number(low * per_microsecond).hull(Split.number(high * per_microsecond))
+
+
+def _floored(micros: Split | None) -> Split | None:
+    """Where a literal that splits microseconds splits nanoseconds.
+
+    Spark compares what is left of them to the microsecond, downwards: m <= n // 1000 exactly if 1000 m <= n. Whoever
+    compares them as they are has n > 1000 m where n // 1000 = m. So the least above m is 1000 m + 1, or 1000 (m + 1).
+    """
+    if micros is None:
+        return None
+    (at, last), (after, end) = ((int(low), int(high)) for low, high in (micros.at, micros.after))
+    return Split((at * 1000, last * 1000), ((after - 1) * 1000 + 1, end * 1000), micros.exact)
 
 
 def _clock_split(literal: Literal, zone: Zone, where: str) -> Split | None:

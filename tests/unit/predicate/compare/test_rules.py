@@ -456,3 +456,23 @@ def test_text_that_cannot_be_read_is_refused(text: str, type_: pa.DataType) -> N
         says(f"x = '{text}'", type_)
     assert caught.value.column == "x"
     assert repr(text) in caught.value.message
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize(
+    ("sign", "answers"),
+    [
+        ("=", "nnyn??nn"),
+        ("!=", "yyny??yy"),
+        (">", "nnny??yy"),
+        (">=", "nnyyyyyy"),
+        ("<", "yynnnnnn"),
+        ("<=", "yyyn??nn"),
+    ],
+)
+def test_nanoseconds_of_a_literals_microsecond_may_be_it(sign: str, answers: str, zone: str | None) -> None:
+    """Read to the microsecond they are the literal; as they are, they are above it. Neither may lose a row."""
+    literal = "timestamp_ntz'1970-01-01 00:00:00.000001'" if zone is None else "timestamp'1970-01-01 00:00:00.000001'"
+    nanos = (-1, 999, 1000, None, 1001, 1999, 2000, 3000)
+    expected = answers[:3] + "n" + answers[4:]
+    assert says(f"x {sign} {literal}", pa.timestamp("ns", zone), *nanos) == expected
