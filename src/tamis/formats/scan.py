@@ -160,6 +160,8 @@ class FileGroup:
     """Why Spark's reader fails on such files, whichever columns are read; None if it does not."""
     twins: bool = False
     """Columns are found by name, and the files have names side by side that differ in case alone."""
+    unknown: frozenset[str] = frozenset()
+    """Nested columns of which nobody knows how these files call what is inside them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,27 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from tamis.errors import BindError, UnreadableColumnError
-from tamis.formats.scan import MetadataColumn, ReadField, Scan
+from tamis.errors import BindError, UnreadableColumnError, UnsupportedFormatError
+from tamis.formats.errors import shown
+from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan, has_variant
 from tamis.predicate.names import nearest
 from tamis.sieve.plan import ScanPlan
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive
 from tamis.spark.shown_types import Ways, check_shown
 from tamis.spark.stores import Reach
-from tamis.spark.types import output_type, readable
+from tamis.spark.types import output_type, readable, unreadable_column
 
-__all__ = ["Reading", "chosen_columns", "chosen_metadata", "compared_columns", "filters", "needed_columns"]
+__all__ = [
+    "Reading",
+    "check_known",
+    "chosen_columns",
+    "chosen_metadata",
+    "compared_columns",
+    "filters",
+    "is_foreign",
+    "is_lost",
+    "needed_columns",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +165,28 @@ def compared_columns(scan: Scan) -> list[str]:
 def filters(scan: Scan) -> bool:
     """Whether rows of any file are filtered."""
     return not all(group.holds for group in scan.groups)
+
+
+def check_known(reading: Reading, group: FileGroup) -> None:
+    """UnsupportedFormatError if a column is asked for of which nobody knows what is inside it in these files."""
+    for name in sorted(group.unknown & reading.asked):
+        path = shown(reading.scan.files["path"][int(group.numbers[0])].as_py())
+        raise UnsupportedFormatError(
+            f"{path} carries no field ids, and the table has no name mapping: columns are counted, and what is what "
+            f"inside column {name!r} cannot be known. Set the table property schema.name-mapping.default, or "
+            "name the columns to read, without this one: plan.read(spark, columns=[...]).",
+            path=path,
+            feature="nested columns of data files without field ids",
+        )
+
+
+def is_lost(reading: Reading, field: ReadField, why: str) -> bool:
+    """Whether Arrow has no type for the column; UnreadableColumnError if it is asked for."""
+    if has_variant(field) and field.name in reading.asked:
+        raise unreadable_column(field.name, field.described, f" from files that are read with Arrow ({why})")
+    return has_variant(field)
+
+
+def is_foreign(field: ReadField, group: FileGroup) -> bool:
+    """Whether Spark's reader of the file format does not have the column's type. Such a column is not asked for."""
+    return group.file_format != "parquet" and has_variant(field)

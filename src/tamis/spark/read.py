@@ -20,17 +20,20 @@ from pyspark.sql import types as t
 from tamis.errors import UnreadableFileError
 from tamis.formats import FormatTable
 from tamis.formats.errors import shown
-from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan, has_variant
+from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan
 from tamis.predicate.names import backticked
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import deletes
 from tamis.spark.arrow_files import Deleted
 from tamis.spark.asked import (
     Reading,
+    check_known,
     chosen_columns,
     chosen_metadata,
     compared_columns,
     filters,
+    is_foreign,
+    is_lost,
     needed_columns,
 )
 from tamis.spark.calendar import with_known_calendar
@@ -149,6 +152,7 @@ def _rows(reading: Reading, group: FileGroup) -> DataFrame:
     named = set(compared_columns(scan)) if group.equality else set()
     holds = group.holds and not group.merged  # the versions of rows are filtered together
     wanted = [field for field in group.fields if reading.wants(field, holds=holds) or field.name in named]
+    check_known(reading, group)
     why = why_not_spark(reading, group, wanted)
     if why is None:
         frame = _by_spark(reading, group)
@@ -156,25 +160,13 @@ def _rows(reading: Reading, group: FileGroup) -> DataFrame:
         gone = deletes.in_tasks(scan, group) if group.positions else None
         if gone is not None:
             group = replace(group, positions=False)
-        wanted = [field for field in wanted if not _is_lost(reading, field, why)]
+        wanted = [field for field in wanted if not is_lost(reading, field, why)]
         frame = _by_arrow(reading, group, wanted, gone or ())
     if group.positions:
         frame = deletes.without_positions(reading.reach, scan, group, frame)
     if group.equality:
         frame = deletes.without_equal(reading.reach, scan, frame)
     return stored_first(frame, scan, reading.metadata_columns)
-
-
-def _is_lost(reading: Reading, field: ReadField, why: str) -> bool:
-    """Whether Arrow has no type for the column; UnreadableColumnError if it is asked for."""
-    if has_variant(field) and field.name in reading.asked:
-        raise unreadable_column(field.name, field.described, f" from files that are read with Arrow ({why})")
-    return has_variant(field)
-
-
-def _is_unknown(field: ReadField, group: FileGroup) -> bool:
-    """Whether Spark's reader of the file format does not have the column's type. Such a column is not asked for."""
-    return group.file_format != "parquet" and has_variant(field)
 
 
 def _by_arrow(
@@ -212,7 +204,7 @@ def _by_spark(reading: Reading, group: FileGroup) -> DataFrame:
     """All rows of the group with all columns that are offered, by Spark's own reader."""
     scan = reading.scan
     paths = scan.files["path"].take(pa.array(group.numbers)).to_pylist()
-    fields = [field for field in group.fields if field.name in reading.needed and not _is_unknown(field, group)]
+    fields = [field for field in group.fields if field.name in reading.needed and not is_foreign(field, group)]
     if group.file_format == "orc":
         fields = [with_known_calendar(field, group.ordinary) for field in _in_orc(reading, group, fields)]
     fields, constants = _settled(reading, group, fields)

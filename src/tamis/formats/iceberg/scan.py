@@ -247,6 +247,7 @@ def _groups(
             ordinary.columns[key.ordinary],
             unread_by_spark=written.projections[key.written].unread_by_spark,
             twins=written.projections[key.written].twins,
+            unknown=written.projections[key.written].unknown,
         )
         for key, numbers in members.items()
     ]

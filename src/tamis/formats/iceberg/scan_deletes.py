@@ -222,6 +222,12 @@ def _delete_groups(table: IcebergTable, files: pa.Table, fields: Sequence[Field]
         absent = next((field for field in columns if field.id is None and field.written_as is None), None)
         if absent is not None:
             raise _unusable(chosen["path"][0].as_py(), f"deletes by {absent.name!r}, a column that it does not have")
+        if projection.unknown:
+            raise _unusable(
+                chosen["path"][0].as_py(),
+                f"deletes by what is inside {min(projection.unknown)!r}, carries no field ids, and the table has no "
+                "name mapping",
+            )
         yield DeleteGroup(
             file_format(name, chosen["path"][0].as_py()),
             columns,

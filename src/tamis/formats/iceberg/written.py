@@ -51,6 +51,8 @@ class Projection:
     """Why Spark's reader fails on such files, whichever columns are read; None if it does not."""
     twins: bool = False
     """Whether names in the files, side by side, differ in case alone."""
+    unknown: frozenset[str] = frozenset()
+    """Columns of which nobody knows what is inside them in these files: with structs, and found by position."""
 
 
 JAVA: Final = "ORC_JAVA"
@@ -87,7 +89,7 @@ def written_fields(metadata: TableMetadata, fetch: Fetch, files: pa.Table, field
     for index, shape in enumerate(in_order(ask, range(len(asked)), THREADS)):
         key = (formats[asked[index]], shape)
         if key not in known:
-            known[key] = _projection(metadata, key[0], shape, fields, paths[index])
+            known[key] = _projection(metadata, key[0], shape, fields)
         codes[asked[index]] = projections.setdefault(known[key], len(projections))
     return Written(codes, tuple(projections))
 
@@ -117,17 +119,17 @@ def has_column(
     """Whether a file has the column of that id, as the file itself says."""
     with _opened(fetch, path) as stream:
         shape = read_shape(stream, path, file_format)
-    shape = _with_ids(metadata, file_format, shape, path, metadata.schema.fields)
+    shape = _with_ids(metadata, file_format, shape, metadata.schema.fields)
     return any(column.id == field_id for column in shape.children)
 
 
 def _projection(
-    metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field], path: str
+    metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field]
 ) -> Projection:
     had_ids = shape.has_ids
     if had_ids and file_format == "parquet":
         return BY_ID
-    shape = _with_ids(metadata, file_format, shape, path, fields)
+    shape = _with_ids(metadata, file_format, shape, fields)
     zoned = file_format == "orc" and any(column.zoned for column in shape.walk())
     options = (("avroSchema", avro_reader_schema(shape)),) if file_format == "avro" else ()
     projected = tuple(_by_name(read_field(field), shape.children) for field in fields)
@@ -135,7 +137,16 @@ def _projection(
         # Iceberg's own library, as its ids tell: it writes days of one calendar into files that say nothing of it.
         calendar: Calendar = "taken for julian" if had_ids and shape.writer == JAVA else "unknown"
         projected = tuple(_dated(field, shape.children, calendar) for field in projected)
-    return Projection(projected, options, ZONED if zoned else None, any(map(_has_twins, shape.walk())))
+    unknown = frozenset[str]()
+    if file_format == "parquet" and metadata.name_mapping is None:
+        nested = {column.name for column in shape.children if column.children}
+        unknown = frozenset(field.name for field in projected if field.written_as in nested and _has_struct(field))
+    return Projection(projected, options, ZONED if zoned else None, any(map(_has_twins, shape.walk())), unknown)
+
+
+def _has_struct(field: ReadField) -> bool:
+    """Whether there are fields in it that only an id or a name would tell: elements, keys and values need neither."""
+    return bool(pt.is_struct(field.type)) or any(map(_has_struct, field.children))
 
 
 def _has_twins(shape: Shape) -> bool:
@@ -168,33 +179,20 @@ def _dated_as(field: ReadField, shape: Shape, calendar: Calendar) -> ReadField:
     return replace(field, children=inside) if inside != field.children else field
 
 
-def _with_ids(
-    metadata: TableMetadata, file_format: FileFormat, shape: Shape, path: str, fields: Sequence[Field]
-) -> Shape:
+def _with_ids(metadata: TableMetadata, file_format: FileFormat, shape: Shape, fields: Sequence[Field]) -> Shape:
     """The shape, with ids by the table's name mapping if the file carries none.
 
     Without a mapping it is as with Iceberg's own readers: the names of ORC and Avro files are those of the table's
     columns as they are now, and the columns of a Parquet file are counted from 1. What is inside a column has no id
-    then, so that nested columns are refused.
+    then.
     """
     if shape.has_ids:
         return shape
-    if (
-        metadata.name_mapping is None
-        and file_format == "parquet"
-        and not any(column.children for column in shape.children)
-    ):
+    if metadata.name_mapping is None and file_format == "parquet":
         counted = (replace(column, id=position) for position, column in enumerate(shape.children, start=1))
         return replace(shape, children=tuple(counted))
-    if metadata.name_mapping is None and file_format != "parquet":
-        return named_alike(shape, fields)
     if metadata.name_mapping is None:
-        raise UnsupportedFormatError(
-            f"{shown(path)} carries no field ids, and the table has no name mapping: which column is which cannot be "
-            "known. Set the table property schema.name-mapping.default.",
-            path=shown(path),
-            feature="data files without field ids",
-        )
+        return named_alike(shape, fields)
     try:
         return named(shape, metadata.name_mapping)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
