@@ -217,3 +217,25 @@ def test_nested_parquet_without_ids_or_mapping_is_refused_by_name(warehouse: War
     for columns, where in ((None, None), (["id"], "st.a > 1")):
         with pytest.raises(UnsupportedFormatError, match=r"carries no field ids.*inside column 'st' cannot"):
             opened.plan(where).read(spark, columns=columns)
+
+
+def test_one_parquet_file_without_ids_among_others_is_read_by_position(warehouse: Warehouse) -> None:
+    """Neither the first nor the last: it is found by its name, which is not as Iceberg names files."""
+    spark, table = warehouse.spark, "ice.db.one_by_position"
+    source = warehouse.folder / "one by position"
+    spark.sql("select id as x, 'v' || id as y from range(0, 3, 1, 1)").write.parquet(str(source))
+    execute(
+        spark,
+        f"create table {table} (id bigint, name string) using iceberg",
+        f"insert into {table} values (100, 'first')",
+        f"call ice.system.add_files(table => 'db.one_by_position', source_table => '`parquet`.`{source}`')",
+        f"alter table {table} unset tblproperties ('schema.name-mapping.default')",
+        f"insert into {table} values (200, 'last')",
+        f"alter table {table} rename column name to label",
+    )
+    opened = tamis.open(warehouse.path("one_by_position"))
+    for where in (None, "label = 'v1' or id > 150"):
+        theirs = spark.table(table)
+        expected = bag(theirs if where is None else theirs.where(where))
+        assert len(expected) == (5 if where is None else 2)
+        assert bag(opened.plan(where).read(spark)) == expected, where

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from tamis.errors import UnreadableMetadataError, UnsupportedFormatError
@@ -37,6 +38,8 @@ __all__ = ["BY_ID", "Projection", "Written", "file_format", "has_column", "size_
 
 THREADS: Final = 16
 """Files that are asked at a time: each answer is one or two small requests."""
+KINDS: Final = 16
+"""Kinds of files' names of which one is asked whether it carries field ids: as many at once, whatever the table."""
 ABSENT: Final = "absent_{}"
 """A nested field that a file does not have, by a name that no file has."""
 
@@ -95,22 +98,31 @@ def written_fields(metadata: TableMetadata, fetch: Fetch, files: pa.Table, field
 
 
 def _lack_ids(fetch: Fetch, files: pa.Table, formats: Sequence[str]) -> bool:
-    """Whether the first or the last Parquet file carries no field ids, of a table without a name mapping.
+    """Whether one of a few Parquet files carries no field ids, of a table without a name mapping.
 
-    Files without ids are of a table that was made around them, and stand together: asking two tells nearly always,
-    and asking all would cost every table a request or two a file. Of one that is not found so, Spark's reader says
-    that it has no ids.
+    Files without ids came from another writer, which names its files in its own way: the first and the last file of
+    each kind of name are asked. To ask all would cost every table a request or two a file. Of one that is not found
+    so, Spark's reader says that it has no ids.
     """
-    indices = [index for index, name in enumerate(formats) if name == "parquet"]
-    for index in {indices[0], indices[-1]} if indices else set():
-        path = files["path"][index].as_py()
+    parquet = pa.array([index for index, name in enumerate(formats) if name == "parquet"], pa.int64())
+    if not len(parquet):
+        return False
+    paths = files["path"].take(parquet)
+    names = pc.replace_substring_regex(pc.replace_substring_regex(paths, "^.*/", ""), "[0-9a-fA-F]+", "0")
+    codes = names.combine_chunks().dictionary_encode().indices.to_numpy()
+    _, first = np.unique(codes, return_index=True)
+    _, last = np.unique(codes[::-1], return_index=True)
+    asked = sorted({*np.sort(first)[:KINDS].tolist(), *np.sort(len(codes) - 1 - last)[-KINDS:].tolist()})
+
+    def lacks(index: int) -> bool:
+        path = paths[index].as_py()
         try:
             with _opened(fetch, path) as stream:
-                if not read_shape(stream, path, "parquet").has_ids:
-                    return True
+                return not read_shape(stream, path, "parquet").has_ids
         except UnreadableMetadataError:
-            continue  # Spark says it better: missing, or damaged
-    return False
+            return False  # Spark says it better: missing, or damaged
+
+    return any(in_order(lacks, asked, THREADS))
 
 
 def has_column(
