@@ -156,3 +156,34 @@ def test_columns_without_a_value_or_an_order_of_bytes_are_read(spark: SparkSessi
         mine = table.plan(where, spark=spark).read(spark)
         assert mine.columns == theirs.columns
         assert sorted(map(repr, mine.collect())) == sorted(map(repr, theirs.filter(where).collect())), where
+
+
+def test_variants_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """On their own, in structs, lists and maps, as NULL of SQL and of JSON, before and after the column was added."""
+    table = f"delta.`{tmp_path / 't'}`"
+    columns = "v variant, s struct<v: variant, n: int>, a array<variant>, m map<string, variant>"
+    spark.sql(f"create table {table} (id bigint, {columns}) using delta")
+    rows = (
+        "select id, parse_json(if(id = 3, null, if(id = 2, 'null', concat('{\"a\":', id, '}')))) v,"
+        " named_struct('v', parse_json(concat('[', id, ']')), 'n', 1) s,"
+        " array(parse_json('\"x\"'), null) a, map('k', parse_json(cast(id as string))) m from range(5)"
+    )
+    spark.sql(f"insert into {table} {rows}")
+    spark.sql(f"alter table {table} add column w variant")
+    more = f"select 9, v, s, a, m, parse_json('true') from ({rows}) where id = 1"  # noqa: S608 - our own
+    spark.sql(f"insert into {table} {more}")
+    opened, theirs = tamis.open(tmp_path / "t"), spark.table(table)
+    shown = ["id", "to_json(v)", "to_json(s)", "to_json(a)", "to_json(m)", "to_json(w)"]
+    for where in (
+        "true",
+        "id > 1",
+        "v is null",
+        "w is not null",
+        "variant_get(v, '$.a', 'int') = 1",
+        "id > 100",
+    ):
+        mine = opened.plan(where, spark=spark).read(spark)
+        assert mine.schema == theirs.schema
+        assert sorted(map(repr, mine.selectExpr(*shown).collect())) == sorted(
+            map(repr, theirs.filter(where).selectExpr(*shown).collect())
+        ), where

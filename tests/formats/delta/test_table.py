@@ -179,7 +179,7 @@ def test_a_commit_without_its_own_timestamp_is_named(tmp_path: Path) -> None:
     ("action", "feature"),
     [
         (protocol(3, 7, ["deletionVectors", "someNewThing"]), "someNewThing"),
-        (protocol(3, 7, ["variantType"]), "variantType"),
+        (protocol(3, 7, ["variantShredding-preview"]), "variantShredding-preview"),
         (protocol(3, 7, ["catalogManaged"]), "catalogManaged"),
         (protocol(3, 7, ["catalogOwned-preview"]), "catalogOwned-preview"),
         (protocol(4, 8), "reader version 4"),
@@ -341,7 +341,7 @@ def test_readers_are_told_of_types_that_are_sparks_alone(tmp_path: Path, mode: s
     assert (void.spark_type, void.id, void.written_as) == ("void", None, None)
     assert collated.spark_type == "string collate UNICODE_CI"
     assert (collated.id, collated.written_as) == {"none": (None, "c"), "name": (None, "p-2"), "id": (2, None)}[mode]
-    assert (variant.spark_type, variant.described) == ("", "variant")
+    assert (variant.variant, variant.spark_type, variant.described) == (True, "", "variant")
 
 
 def _mapped(name: str, physical: str, number: int, type_: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

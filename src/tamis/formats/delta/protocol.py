@@ -24,6 +24,8 @@ READ: Final = frozenset(
         "typeWidening-preview",
         "v2Checkpoint",
         "vacuumProtocolCheck",
+        "variantType",
+        "variantType-preview",
     }
 )
 """The reader features that this version knows."""

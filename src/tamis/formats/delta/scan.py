@@ -118,6 +118,7 @@ def _read_field(field: DeltaField, *, by_id: bool) -> ReadField:
         tuple(_read_field(one, by_id=by_id) for one in (*field.children, *field.items)),
         described=field.spark_type,
         spark_type=field.spark_type if field.spark_type.startswith("string collate ") else "",
+        variant=field.spark_type == "variant",
     )
 
 
