@@ -14,7 +14,7 @@ from pyarrow import orc
 
 from tamis.formats.scan import FileFormat, ReadField
 from tamis.predicate.arrays import Int64s
-from tamis.spark.arrow_files import ArrowFile, Asked, Deleted, read_files
+from tamis.spark.arrow_files import ArrowFile, Asked, Bitmap, Deleted, read_files
 
 ASKED = Asked("orc", (ReadField("id", pa.int64(), written_as="id"),), (), ("place",))
 ROWS = 40
@@ -74,14 +74,20 @@ def test_places_beyond_the_file_name_no_row(data: Path, tmp_path: Path) -> None:
 def test_vectors_lie_in_files_and_in_metadata(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(bytes([99, 4, 30, 98]))
-    assert read(data, Deleted("a", (), ((str(path), 1, 2), bytes([7, 30])), decoded)) == left({4, 7, 30})
+    vectors = Bitmap((str(path), 1, 2)), Bitmap(bytes([7, 30]), 2)
+    assert read(data, Deleted("a", (), vectors, decoded)) == left({4, 7, 30})
 
 
 def test_vector_that_cannot_be_decoded_names_its_file_and_place(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "vectors"
     path.write_bytes(b"12")
     with pytest.raises(ValueError, match=rf"{path}, at byte 1: nothing is no vector"):
-        read(data, Deleted("a", (), ((str(path), 1, 0),), decoded))
+        read(data, Deleted("a", (), (Bitmap((str(path), 1, 0)),), decoded))
+
+
+def test_vector_of_other_rows_than_the_metadata_says_is_refused(data: Path) -> None:
+    with pytest.raises(ValueError, match="has 2 rows, and the metadata says 3"):
+        read(data, Deleted("a", (), (Bitmap(bytes([1, 2]), 3),), decoded))
 
 
 @pytest.mark.parametrize("pair", [(None, 3), ("a", None)])
@@ -94,10 +100,12 @@ def test_list_without_a_path_or_a_place_is_refused(
 
 def test_rows_without_columns_are_counted(data: Path) -> None:
     asked = Asked("orc", (), (), ())
-    assert len(read(data, Deleted("a", (), (bytes([0, 1, 20]),), decoded), asked)) == ROWS - 3
+    assert len(read(data, Deleted("a", (), (Bitmap(bytes([0, 1, 20])),), decoded), asked)) == ROWS - 3
 
 
 @given(gone=st.sets(st.integers(0, ROWS + 3)))
 def test_exactly_what_is_named_is_missing(data: Path, gone: set[int]) -> None:
     """Whatever the stripes, and whole ones among it."""
-    assert read(data, Deleted("a", (), (bytes(gone),), lambda blob: np.array(list(blob), np.int64))) == left(gone)
+    assert read(data, Deleted("a", (), (Bitmap(bytes(gone)),), lambda blob: np.array(list(blob), np.int64))) == left(
+        gone
+    )

@@ -19,11 +19,11 @@ import pyarrow as pa
 
 from tamis.formats.rows.conform import shown_type
 from tamis.formats.rows.reading import read_rows
-from tamis.formats.scan import FileFormat, ReadField
+from tamis.formats.scan import FileFormat, ReadField, counted_positions
 from tamis.predicate.arrays import Int64s
 from tamis.spark.paths import canonical
 
-__all__ = ["POSITION_FIELDS", "ArrowFile", "Asked", "Deleted", "read_contents", "read_files"]
+__all__ = ["POSITION_FIELDS", "ArrowFile", "Asked", "Bitmap", "Deleted", "read_contents", "read_files"]
 
 BATCH_ROWS: Final = 1 << 16
 """Rows that are handed to Spark at a time."""
@@ -38,6 +38,16 @@ _NOTHING: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
+class Bitmap:
+    """A bitmap of deleted rows."""
+
+    where: bytes | tuple[str, int, int]
+    """The bitmap itself, or the file that holds it, its offset and its length."""
+    count: int | None = None
+    """How many rows it has to name, if the metadata says so."""
+
+
+@dataclass(frozen=True, slots=True)
 class Deleted:
     """What names rows of a file by their places in it, where this machine can open it."""
 
@@ -45,8 +55,7 @@ class Deleted:
     """The file, as position delete files call it."""
     listed: tuple[tuple[str, FileFormat], ...]
     """Position delete files."""
-    vectors: tuple[bytes | tuple[str, int, int], ...]
-    """Bitmaps, or the file that holds one, its offset and its length."""
+    vectors: tuple[Bitmap, ...]
     decode: Callable[[bytes], Int64s] | None
     """The positions in a bitmap."""
 
@@ -113,15 +122,15 @@ def _gone(deleted: Deleted, named_in: Callable[[str, FileFormat], Mapping[str, I
     return np.unique(np.concatenate([_NOTHING, *places]))
 
 
-def _decoded(vector: bytes | tuple[str, int, int], decode: Callable[[bytes], Int64s]) -> Int64s:
-    if isinstance(vector, bytes):
-        return decode(vector)
-    path, start, length = vector
+def _decoded(vector: Bitmap, decode: Callable[[bytes], Int64s]) -> Int64s:
+    if isinstance(vector.where, bytes):
+        return counted_positions(decode, vector.where, vector.count)
+    path, start, length = vector.where
     with _opened(path) as stream:
         stream.seek(start)
         content = stream.read(length)
     try:
-        return decode(content)
+        return counted_positions(decode, content, vector.count)
     except ValueError as error:
         raise ValueError(f"{path}, at byte {start}: {error}") from error
 

@@ -6,8 +6,10 @@ it is; many are left to Spark, which then joins as it sees fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -31,7 +33,7 @@ from tamis.formats.scan import (
 from tamis.formats.storage.local import local_path
 from tamis.predicate.arrays import Int64s
 from tamis.predicate.names import backticked
-from tamis.spark.arrow_files import POSITION_FIELDS, Deleted
+from tamis.spark.arrow_files import POSITION_FIELDS, Bitmap, Deleted
 from tamis.spark.pushdown import Veil
 from tamis.spark.relation import relation, united
 from tamis.spark.second_way import Files, arrow_frame, has_reader, is_here, why_not_spark_columns
@@ -87,7 +89,7 @@ def in_tasks(scan: Scan, group: FileGroup) -> tuple[Deleted, ...] | None:
     """
     positions, vectors, wanted = scan.positions, scan.vectors, group.numbers
     listed: dict[int, list[tuple[str, FileFormat]]] = {}
-    bitmaps: dict[int, list[bytes | tuple[str, int, int]]] = {}
+    bitmaps: dict[int, list[Bitmap]] = {}
     if positions is not None:
         if positions.rows > MOST_BROADCAST:
             return None
@@ -98,10 +100,11 @@ def in_tasks(scan: Scan, group: FileGroup) -> tuple[Deleted, ...] | None:
     if vectors is not None:
         for place in np.flatnonzero(np.isin(vectors.data, wanted)).tolist():
             where = vectors.location[place], int(vectors.offset[place]), int(vectors.length[place])
-            bitmaps.setdefault(int(vectors.data[place]), []).append(vectors.held.get(place, where))
+            bitmap = Bitmap(vectors.held.get(place, where), vectors.counts.get(place))
+            bitmaps.setdefault(int(vectors.data[place]), []).append(bitmap)
     called = dict(zip(wanted.tolist(), scan.files["path"].take(pa.array(wanted)).to_pylist(), strict=True))
     located = [path for files in listed.values() for path, _ in files]
-    located += [one[0] for blobs in bitmaps.values() for one in blobs if not isinstance(one, bytes)]
+    located += [one.where[0] for each in bitmaps.values() for one in each if not isinstance(one.where, bytes)]
     here = {path: local_path(path) for path in (*called.values(), *located) if is_here(path)}
     if not all(path in here for path in (*called.values(), *located)):
         return None
@@ -110,13 +113,19 @@ def in_tasks(scan: Scan, group: FileGroup) -> tuple[Deleted, ...] | None:
         Deleted(
             path,
             tuple((str(here[name]), file_format) for name, file_format in listed.get(number, ())),
-            tuple(
-                one if isinstance(one, bytes) else (str(here[one[0]]), *one[1:]) for one in bitmaps.get(number, ())
-            ),
+            tuple(_opened_at(one, here) for one in bitmaps.get(number, ())),
             decode,
         )
         for number, path in called.items()
     )
+
+
+def _opened_at(bitmap: Bitmap, here: Mapping[str, Path | None]) -> Bitmap:
+    """The same, by the path under which its file is opened."""
+    if isinstance(bitmap.where, bytes):
+        return bitmap
+    location, start, length = bitmap.where
+    return replace(bitmap, where=(str(here[location]), start, length))
 
 
 def _sized(deleted: DataFrame, rows: int) -> DataFrame:
