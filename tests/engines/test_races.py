@@ -32,6 +32,9 @@ SOAK = os.environ.get("TAMIS_HYPOTHESIS_PROFILE") == "soak"
 STATEMENTS = 170 if SOAK else 6
 """Of each process: more than a thousand commits in all, or some forty."""
 PATIENCE = {"num-retries": "200", "min-wait-ms": "5", "max-wait-ms": "100"}
+PROPERTIES = {f"commit.retry.{key}": one for key, one in PATIENCE.items()}
+if SOAK:  # all metadata files stay in the log, or those of the first hundreds of commits would look like left ones
+    PROPERTIES["write.metadata.previous-versions-max"] = "10000"
 SPARK_TURNS = 10 if SOAK else 1
 ON_SPARK: list[tuple[str, int, Mode]] = [
     ("folder", 2, "merge-on-read"),
@@ -53,7 +56,7 @@ def test_statements_at_once_are_as_if_one_came_after_the_other(
 ) -> None:
     """Copy-on-write and merge-on-read, on a table of three specs: none is lost, and none comes twice."""
     found, name = lake(kind), f"t{version}"
-    seeded(warehouse.spark, found, name, version, {f"commit.retry.{key}": one for key, one in PATIENCE.items()})
+    seeded(warehouse.spark, found, name, version, PROPERTIES)
     racers = [Racer(found.target(name), found.properties, number, STATEMENTS) for number in range(PROCESSES)]
     outcomes = raced(racers)
     checked(warehouse, found, name, SEEDED, outcomes)
@@ -69,7 +72,7 @@ def test_updates_and_merges_on_spark_are_in_that_order_too(
     Both merge rows of the same ids, which were not there: one inserts them, and the other finds them.
     """
     found, name, spark = lake(kind), f"u{version}_{mode[:4]}", warehouse.spark
-    seeded(spark, found, name, version, {f"commit.retry.{key}": one for key, one in PATIENCE.items()})
+    seeded(spark, found, name, version, PROPERTIES)
     high = tuple(Row(IDS + number, REGIONS[number % 3], number, "seed") for number in range(IDS))
     spark.createDataFrame(list(high), COLUMNS).coalesce(1).writeTo(f"{found.name}.db.{name}").append()
     racers = [Racer(found.target(name), found.properties, number, STATEMENTS, high=0.2) for number in range(6)]
