@@ -169,16 +169,25 @@ class _Writer:
         """Whether there are delete files. PyIceberg's own delete would forget them."""
         self._fields = 0
 
+    def _append(self, rows: pa.Table) -> None:
+        """Refused for decimals next to the least, whose partition is below it: no writer has bytes for that."""
+        try:
+            self.table.append(rows)
+        except ValueError as error:
+            if "precision of value is greater" not in str(error):
+                raise
+            raise Refused(str(error)) from error
+
     def act(self, step: Step, before: State, after: State) -> None:
         """Do what the step says."""
         match step:
             case Append(rows):
-                self.table.append(arrow_rows(rows, after.types))
+                self._append(arrow_rows(rows, after.types))
             case Delete(ids, way):
                 self.delete(ids, way, before)
             case Update(rows, way):
                 self.delete(frozenset(int(str(row["id",])) for row in rows), way, before)
-                self.table.append(arrow_rows(rows, after.types))
+                self._append(arrow_rows(rows, after.types))
             case Rewrite():
                 with catch_warnings():
                     filterwarnings("ignore", "Delete operation did not match")
