@@ -23,6 +23,7 @@ from tamis.arguments import (
     check_storage,
     check_target,
     check_type,
+    check_types,
     kind,
     moment_ms,
 )
@@ -216,6 +217,7 @@ class Table(Changeable):
         how: str = "inner",
         null_safe: bool = False,
         columns: Sequence[str] | None = None,
+        types: Mapping[str, str] | None = None,
         runtime_filters: Sequence[RuntimeFilter] = (),
         storage: Literal["session", "catalog"] = "session",
         **options: Unpack[JoinOptions],
@@ -225,11 +227,12 @@ class Table(Changeable):
         As Spark's `table.join(other, on, how)`: on is a column or several, which then stand in the result once, or a
         dict of the table's columns to the other's. null_safe compares by `<=>`. A join that keeps rows of the table
         without a match (left, full, anti) prunes nothing by keys. columns are those to read of the table, beside the
-        join's own. The other side is materialised before its keys are collected, so that it cannot change: a few
-        thousand rows on the driver, more on the executors. Give it the columns that are needed, no more, or say
-        pin=False if it is known not to change. storage is as for plan. plan_join does the same and tells what was
-        pruned.
+        join's own; types say as what some are shown, as for a plan's read. The other side is materialised before its
+        keys are collected, so that it cannot change: a few thousand rows on the driver, more on the executors. Give
+        it the columns that are needed, no more, or say pin=False if it is known not to change. storage is as for
+        plan. plan_join does the same and tells what was pruned.
         """
+        check_types(types)
         plan = self.plan_join(
             other,
             on,
@@ -240,7 +243,7 @@ class Table(Changeable):
             storage=storage,
             **options,
         )
-        return plan.read(columns=columns)
+        return plan.read(columns=columns, types=types)
 
     def plan_join(
         self,

@@ -90,6 +90,11 @@ def test_times_of_day_are_numbers_or_text_where_spark_has_no_time(timeless: Ware
     texts = plan.read(spark, types={"time": "string"}).cache()
     for column in ("t", "coalesce(st.t, li[0])"):
         assert by_id(texts, column) == {id_: text_of(number) for id_, number in micros.items()}
+    some = spark.createDataFrame([(1,), (103,)], "id int")
+    joined = tamis.open(timeless.path(name)).join(some, on="id", columns=["t"], types={"time": "bigint"})
+    assert by_id(joined, "t") == {id_: micros[id_] for id_ in (1, 103)}
+    with pytest.raises(ValueError, match="types has 'date'"):
+        tamis.open(timeless.path(name)).join(some, on="id", types={"date": "string"})
     compared = tamis.open(timeless.path(name)).plan("t >= '10:00:00.5'")
     with pytest.raises(SessionSettingError, match=r"no TIME type.*compares t as one.*timeType\.enabled"):
         compared.read(spark, types={"time": "bigint"})

@@ -29,8 +29,10 @@ from tamis.cli.options import (
     Storage,
     TableFormat,
     TableVersion,
+    Types,
     Where,
     read_condition,
+    shown_types,
 )
 from tamis.cli.output import Output
 from tamis.cli.progress import SparkWatch
@@ -112,10 +114,12 @@ def join(  # noqa: PLR0913 - an argument an option
     remote: Remote = None,
     conf: Conf = None,
     storage: Storage = "session",
+    types: Types = None,
 ) -> None:
     """Join a table with a smaller side, whose keys prune the table's files, and print or write the rows."""
     output = Output.of(format_, limit, out, overwrite=overwrite)
     session = Session.of(master, remote, conf or (), time_zone)
+    shown = shown_types(types)
     as_of_ms = State(snapshot, ref, as_of, table_version).as_of_ms(time_zone or "UTC")
     keys = _keys(on)
 
@@ -151,7 +155,7 @@ def join(  # noqa: PLR0913 - an argument an option
         if not quiet:
             tell(f"{funnel(opened, plan.plan)}\n\nDIM    {dimension.label}\n")
         own = [name for name in dict.fromkeys(choice.column for choice in columns) if name in names]
-        frame = plan.read(columns=own).select(*(choice.name for choice in columns))
+        frame = plan.read(columns=own, types=shown).select(*(choice.name for choice in columns))
         done = output.write(frame, shares_files=session.shares_files)
     if not quiet:
         tell(f"{done}, in {perf_counter() - start:.1f} s")

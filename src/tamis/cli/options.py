@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,9 +35,11 @@ __all__ = [
     "TableFormat",
     "TableName",
     "TimeZone",
+    "Types",
     "Where",
     "quick_start",
     "read_condition",
+    "shown_types",
 ]
 
 
@@ -208,6 +210,35 @@ Conf = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="A Spark configuration setting; may be repeated.", show_default=False),
 ]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type",
+        metavar="TYPE=SHOWN",
+        help="As what columns of a type are shown that Spark does not have: time=bigint, time=string, "
+        "timestamp_ns=timestamp_ntz, timestamptz_ns=timestamp. May be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def shown_types(given: Sequence[str] | None) -> dict[str, str]:
+    """The types by name; BadParameter for one that is not shown so, or that is given twice."""
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, equals, shown = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise typer.BadParameter(f"{text!r}: write type=shown, as in time=string", param_hint="--type")
+        if name in found:
+            raise typer.BadParameter(f"{name} is named twice", param_hint="--type")
+        found[name] = shown
+    from tamis.arguments import check_types
+
+    try:
+        check_types(found)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--type") from None
+    return found
 
 
 @dataclass(frozen=True, slots=True)

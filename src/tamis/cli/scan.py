@@ -30,7 +30,9 @@ from tamis.cli.options import (
     TableFormat,
     TableName,
     TableVersion,
+    Types,
     Where,
+    shown_types,
 )
 from tamis.cli.output import Output
 from tamis.cli.progress import Watch
@@ -66,10 +68,12 @@ def scan(  # noqa: PLR0913 - an argument an option
     remote: Remote = None,
     conf: Conf = None,
     storage: Storage = "session",
+    types: Types = None,
 ) -> None:
     """Print or write the rows that match. Spark reads only the files that the plan keeps; deletes are applied."""
     output = Output.of(format_, limit, out, overwrite=overwrite)
     session = Session.of(master, remote, conf or (), time_zone, case_sensitive=case_sensitive)
+    shown = shown_types(types)
     as_of_ms = State(snapshot, ref, as_of, table_version).as_of_ms(time_zone or "UTC")
 
     import tamis.table
@@ -105,6 +109,7 @@ def scan(  # noqa: PLR0913 - an argument an option
             spark,
             columns=[name for name in read if name in names],
             metadata_columns=[name for name in read if name not in names],
+            types=shown,
         )
         done = output.write(frame.select(*(choice.name for choice in columns)), shares_files=session.shares_files)
     if not quiet:
