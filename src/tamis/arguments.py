@@ -13,7 +13,7 @@ from time import time_ns
 from typing import Any, Final
 
 from tamis.formats import converted_condition
-from tamis.formats.scan import SHOWN_AS
+from tamis.formats.scan import check_shown
 from tamis.predicate.bind import bind
 from tamis.predicate.bound import BoundPredicate
 from tamis.predicate.build import Expression
@@ -178,13 +178,7 @@ def check_storage(value: object) -> None:
 def check_types(types: object) -> None:
     """ValueError, or TypeError, unless types says as what columns of some types are shown, or is None."""
     check_type("types", types, Mapping, type(None), expected="a dict such as {'timestamp_ns': 'timestamp_ntz'}")
-    for name, shown in (types or {}).items():  # type: ignore[attr-defined] # a mapping or None by now
-        if name not in SHOWN_AS:
-            raise ValueError(f"types has {name!r}: as something else are shown {', '.join(map(repr, SHOWN_AS))}.")
-        if shown not in SHOWN_AS[name]:
-            raise ValueError(
-                f"types has {shown!r} for {name!r}: give {' or '.join(repr(one) for one in SHOWN_AS[name])}."
-            )
+    check_shown(types or {})  # type: ignore[arg-type] # a mapping or None by now
 
 
 def check_filters(filters: object) -> None:

@@ -232,10 +232,10 @@ def shown_types(given: Sequence[str] | None) -> dict[str, str]:
         if name in found:
             raise typer.BadParameter(f"{name} is named twice", param_hint="--type")
         found[name] = shown
-    from tamis.arguments import check_types
+    from tamis.formats.scan import check_shown
 
     try:
-        check_types(found)
+        check_shown(found)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--type") from None
     return found

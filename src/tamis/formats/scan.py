@@ -29,6 +29,7 @@ __all__ = [
     "ReadField",
     "Scan",
     "Vectors",
+    "check_shown",
     "counted_positions",
     "has_counts",
     "has_variant",
@@ -43,6 +44,17 @@ SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "timestamptz_ns": ("timestamp",),
 }
 """Types of tables that Spark has no type for by default, and as what they may be asked for."""
+
+
+def check_shown(types: Mapping[str, str]) -> None:
+    """ValueError for a type that is not shown as another, or not so."""
+    for name, shown in types.items():
+        if name not in SHOWN_AS:
+            raise ValueError(f"types has {name!r}: as something else are shown {', '.join(map(repr, SHOWN_AS))}.")
+        if shown not in SHOWN_AS[name]:
+            raise ValueError(
+                f"types has {shown!r} for {name!r}: give {' or '.join(repr(one) for one in SHOWN_AS[name])}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
