@@ -13,9 +13,19 @@ from tamis.spark.asked import Reading
 
 def reading(sql: str, *needed: str) -> Reading:
     """A reading of the column id under that condition."""
-    nothing = cast("Any", None)
-    columns, offered = ("id",), frozenset(needed) | {"id"}
-    return Reading(nothing, nothing, columns, (), offered, sql, offered, frozenset(), frozenset())
+    nothing, offered = cast("Any", None), frozenset(needed) | {"id"}
+    return Reading(
+        reach=nothing,
+        scan=nothing,
+        columns=("id",),
+        metadata_columns=(),
+        needed=offered,
+        sql=sql,
+        asked=offered,
+        safe=frozenset(),
+        ways=nothing,
+        unknown=frozenset(),
+    )
 
 
 def wants(sql: str, name: str, *, holds: bool = False) -> bool:

@@ -239,7 +239,9 @@ def _kept_members(same: Same, type_: pa.DataType, by: BucketHash, count: int) ->
     """A set meets many batches, one after the other, and perhaps more than one number of buckets."""
     accepted: ValueSet = same.same
     # A listed value is a run of one key: if every run is short, all are worth hashing; a long run is a range.
-    limit = MAX_HASHED if len(accepted.cuts) > 2 * MAX_EXPANDED else MAX_EXPANDED
+    # Of nanoseconds a listed value is a microsecond, a run of a thousand keys.
+    short = min(MAX_EXPANDED * 1000, MAX_HASHED) if pt.is_timestamp(type_) and type_.unit == "ns" else MAX_EXPANDED
+    limit = MAX_HASHED if len(accepted.cuts) > 2 * MAX_EXPANDED else short
     points = accepted.points(limit, key_span(type_))
     if points is None:
         return None
