@@ -56,6 +56,7 @@ _ORDERS: Final[dict[Operator, set[int]]] = {
 }  # fmt: skip
 """How the sides may compare where the operator is true."""
 _NAME = re.compile(r"[\w.]+")
+_NAN: Final = Literal(float("nan"), pa.float64())
 _KEYWORDS = {Kind.IN, Kind.LIKE, Kind.ILIKE, Kind.RLIKE, Kind.BETWEEN, Kind.IS}
 
 
@@ -357,4 +358,14 @@ def _function(expression: exp.Expression) -> Node | None:
         case "isnotnull", [tested]:
             operand = term(tested)
             return None if operand is None else Not(IsNull(operand))
+        case "isnan", [tested]:
+            # FALSE of NULL, as `<=>` is; what is no float becomes a double, as beside one.
+            operand = term(tested)
+            return None if operand is None else Compare("<=>", operand, _NAN)
+        case "equal_null", [left, right]:
+            return compare("<=>", _side(left), _side(right))
     return None
+
+
+def _side(expression: exp.Expression) -> Operand:
+    return term(expression) or fold(expression)

@@ -1,5 +1,7 @@
 """What a WHERE text becomes, by Spark's grammar."""
 
+import math
+
 import pyarrow as pa
 import pytest
 
@@ -240,6 +242,8 @@ def test_pattern_that_is_not_analysed_is_opaque(sql: str) -> None:
         ("a.b IS NOT NULL", Not(IsNull(ref("a", "b")))),
         ("isnull(a)", IsNull(A)),
         ("isnotnull(a)", Not(IsNull(A))),
+        ("equal_null(a, 1)", Compare("<=>", A, num(1))),
+        ("equal_null(1, a)", Compare("<=>", A, num(1))),
         ("date(ts) is null", IsNull(Call("date", TS))),
         ("(a = 1) IS TRUE", Truth(A_IS_1, True)),
         ("(a = 1) IS NULL", Truth(A_IS_1, None)),
@@ -249,6 +253,16 @@ def test_pattern_that_is_not_analysed_is_opaque(sql: str) -> None:
 )
 def test_truth_of_columns_and_conditions(sql: str, node: Node) -> None:
     assert parse(sql) == node
+
+
+@pytest.mark.parametrize("sql", ["isnan(a)", "(IsNaN(a))"])
+def test_isnan_is_a_comparison_with_nan(sql: str) -> None:
+    """FALSE of NULL, as `<=>` is: so a file whose NaN are counted is dropped, or kept whole."""
+    node = parse(sql)
+    assert isinstance(node, Compare)
+    assert (node.operator, node.term) == ("<=>", A)
+    assert isinstance(node.literal.value, float)
+    assert math.isnan(node.literal.value)
 
 
 @pytest.mark.parametrize(
