@@ -12,7 +12,7 @@ from pyiceberg.types import LongType, NestedField
 import tamis
 from tamis.errors import CatalogError, NoSuchTableError
 from tamis.formats import writable_table
-from tests.making.edits import data_file, edit
+from tests.making.edits import data_file, edit, latest, make_table, writable
 
 SCHEMA = Schema(NestedField(1, "id", LongType(), required=False), NestedField(2, "n", LongType(), required=False))
 
@@ -61,4 +61,39 @@ def test_a_table_that_was_dropped_or_a_catalog_that_is_gone_is_an_error_of_ours(
     (tmp_path / "c.db").write_bytes(b"not a database" * 100)
     with pytest.raises(CatalogError, match=r"newest state of 'db\.t'"):
         table.delete("id < 20")
+    catalog.close()
+
+
+OLD = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "2"}
+
+
+def grown(path: str) -> list[str]:
+    """The metadata files of a table that has got five files, each by a commit."""
+    for number in range(5):
+        to = writable(path)
+        to.commit(edit(to, "append", added=(data_file(path, number, 3),)))
+    return sorted(one.name for one in Path(path, "metadata").glob("v*.metadata.json"))
+
+
+def test_metadata_files_that_the_log_forgets_are_deleted_if_the_table_asks_for_it(tmp_path: Path) -> None:
+    """As Iceberg's own library does; by default they stay, and a folder of many commits grows."""
+    assert len(grown(make_table(tmp_path / "kept", 2, properties={**OLD, next(iter(OLD)): "false"}))) == 6
+    path = make_table(tmp_path / "deleted", 2, properties=OLD)
+    assert grown(path) == ["v4.metadata.json", "v5.metadata.json", "v6.metadata.json"]
+    log = [Path(one["metadata-file"]).name for one in latest(path)["metadata-log"]]
+    assert log == ["v4.metadata.json", "v5.metadata.json"]
+
+
+def test_a_catalogs_metadata_files_are_deleted_as_well(tmp_path: Path) -> None:
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path / 'c.db'}", warehouse=tmp_path.as_uri())
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties=OLD)
+    for number in range(5):
+        to = writable_table(tamis.open("db.t", catalog=catalog, cache=False).source)
+        to.commit(edit(to, "append", added=(data_file(str(tmp_path), number, 0),)))
+    folder = Path(table.metadata_location.removeprefix("file://")).parent
+    there = {one.as_uri() for one in folder.glob("*.metadata.json")}
+    newest = catalog.load_table("db.t")
+    assert there == {newest.metadata_location, *(one.metadata_file for one in newest.metadata.metadata_log)}
+    assert len(there) == 3
     catalog.close()

@@ -22,6 +22,7 @@ from tamis.formats.iceberg.document import read_document
 from tamis.formats.iceberg.fileio import fetch_through
 from tamis.formats.iceberg.homes import FolderHome, Home, Lost, State, packed
 from tamis.formats.iceberg.origin import Origin
+from tamis.formats.iceberg.snapshots import forgotten
 from tamis.formats.storage import Fetch
 from tamis.formats.storage.disk import LocalStorage
 from tamis.formats.storage.objects import s3_endpoint
@@ -184,6 +185,9 @@ class CatalogHome:
                 table=self.name,
                 feature=type(error).__name__,
             ) from error
+        # A catalog that applies the change on its side has seen to its old metadata files as well.
+        for path in forgotten(base.document, document) if written else ():
+            self.remove(path)
         return str(answer.metadata_location)
 
     def _happened(self, snapshot_id: int | None, written: Sequence[str]) -> str | None:

@@ -21,6 +21,7 @@ from tamis.formats.iceberg.locate import HINT, Candidate
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.iceberg.newest import newest_metadata
 from tamis.formats.iceberg.parsing import parse_document
+from tamis.formats.iceberg.snapshots import forgotten
 from tamis.formats.storage import Fetch
 from tamis.formats.storage.disk import LocalStorage
 from tamis.formats.storage.local import fetch_local
@@ -145,6 +146,8 @@ class FolderHome:
             raise Lost(f"version {number} was made by another writer")
         with suppress(UnwritableFileError):  # readers look for later versions than the hint's
             _DISK.put(str(folder / HINT), str(number).encode())
+        for path in forgotten(base.document, document):
+            self.remove(path)
         return final
 
     def swap(

@@ -15,10 +15,11 @@ from tamis.formats.edit import DATA_FILE, POSITION_DELETES, NewFile
 from tamis.formats.iceberg.carrying import Gone
 from tamis.formats.iceberg.metadata import MAIN, Snapshot
 
-__all__ = ["RESERVED", "Manifests", "now_ms", "summary_of", "with_log", "with_snapshot"]
+__all__ = ["RESERVED", "Manifests", "forgotten", "now_ms", "summary_of", "with_log", "with_snapshot"]
 
 PREVIOUS: Final = "write.metadata.previous-versions-max"
 MOST_PREVIOUS: Final = 100
+DELETES_OLD: Final = "write.metadata.delete-after-commit.enabled"
 _TOTALS: Final = {
     "total-records": ("added-records", "deleted-records"),
     "total-files-size": ("added-files-size", "removed-files-size"),
@@ -157,6 +158,15 @@ def with_log(document: Mapping[str, Any], path: str, time_ms: int) -> dict[str, 
     entry = {"timestamp-ms": document.get("last-updated-ms") or time_ms, "metadata-file": path}
     log = [*(document.get("metadata-log") or ()), entry][-_most_previous(document) :]
     return {**document, "metadata-log": log, "last-updated-ms": time_ms}
+
+
+def forgotten(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Metadata files to delete: those that the log has no more, if the table asks that such are."""
+    if str((after.get("properties") or {}).get(DELETES_OLD, "")).strip().lower() != "true":
+        return []
+    kept = {one["metadata-file"] for one in after.get("metadata-log") or ()}
+    listed = [one["metadata-file"] for one in before.get("metadata-log") or ()]
+    return [path for path in dict.fromkeys(listed) if path not in kept]
 
 
 def _most_previous(document: Mapping[str, Any]) -> int:
