@@ -1,7 +1,7 @@
 """Statements of many processes at once: the library's own jobs, with pyarrow moving the rows in the place of Spark.
 
 Eight JVMs do not fit on a small machine. Plans, files, deletes, commits, retries and the cleaning up are what users
-get; `installed` replaces five functions of `tamis.spark` alone: those that read rows and hand them to the writers,
+get; `installed` replaces six functions of `tamis.spark` alone: those that read rows and hand them to the writers,
 and the one that asks Spark whether it takes the condition. For tables of the columns of `tests.making.statements`.
 """
 
@@ -61,6 +61,7 @@ def installed(where: Condition | None = None) -> None:
     tamis.spark.changes.check_condition = lambda *_: None
     tamis.spark.changes.rows_left = partial(_left, where)  # type: ignore[assignment]
     tamis.spark.changes.rows_taken = partial(_taken, where)  # type: ignore[assignment]
+    tamis.spark.changes.touched = partial(_touched, where)  # type: ignore[assignment]
 
 
 def done(table: tamis.Table, statement: Statement) -> int:
@@ -152,16 +153,23 @@ def _taken(where: Condition | None, _: object, source: FormatTable, plan: ScanPl
     return _Rows(pa.concat_tables([_places("", np.zeros(0, np.bool_)), *found]))
 
 
+def _touched(where: Condition | None, _: object, source: FormatTable, plan: ScanPlan) -> frozenset[str]:
+    files = _files(source, _narrowed(plan, lambda _: True))
+    return frozenset(file["path"] for file, rows, live in files if (live & _matches(where, rows)).any())
+
+
 def _left(
     where: Condition | None,
     _: object,
     source: FormatTable,
     plan: ScanPlan,
-    places_of: frozenset[str] | None = None,
+    *,
+    only: frozenset[str] | None = None,
+    places: bool = False,
     lineage: Sequence[str] = (),
 ) -> _Rows:
-    files = _files(source, _narrowed(plan, lambda path: places_of is None or path in places_of))
-    if places_of is not None:
+    files = _files(source, _narrowed(plan, lambda path: only is None or path in only))
+    if places:
         found = [_places(file["path"], live & ~_matches(where, rows)) for file, rows, live in files]
         return _Rows(pa.concat_tables([_places("", np.zeros(0, np.bool_)), *found]))
     schema = pa.schema([*_SCHEMA, *((name, pa.int64()) for name in lineage)])

@@ -59,15 +59,18 @@ class _Work(Work):
         replaced: frozenset[tuple[str, int | None]] = frozenset()
         survivors: tuple[NewFile, ...] = ()
         if read and self.mode == "copy-on-write":
-            survivors = self._survivors()
+            only = self._touched(read)
+            read = read if only is None else self._reads(only)
+            survivors = self._survivors(only) if read else ()
             if sum(file.rows for file in survivors) != total(read, "rows"):
                 removed += read
             else:  # no row of them has left: they may stay as they are
                 self.unwrite(survivors)
                 survivors = ()
         elif read:
-            new, marked = self._marks(read)
+            new, of, marked = self._marks(read)
             deletes, replaced = new.files, new.replaced
+            read = self._reads(of)
         every = (*added, *survivors)
         edit = self.edited(added=every, removed=removed, deletes=deletes, referenced=read, replaced=replaced)
         if edit is None:
@@ -98,16 +101,31 @@ class _Work(Work):
 
         return self.kept(write_rows(self.job.rows, self.table.stage(), self.token))
 
-    def _survivors(self) -> tuple[NewFile, ...]:
-        """The rows of the files to read for which the condition is not true, written by the table's default spec."""
+    def _reads(self, paths: frozenset[str]) -> tuple[Planned, ...]:
+        """Those of the files to read that have one of these paths."""
+        from tamis.spark.changes import named
+
+        return self.planned(lambda one: reads(one) & named(one, paths))
+
+    def _touched(self, read: Sequence[Planned]) -> frozenset[str] | None:
+        """Of the files to read, those that lose a row; None if there is but one, of which writing it anew tells.
+
+        That reads the compared columns once more, a small part of what writing all of the others anew would cost.
+        """
+        from tamis.spark.changes import touched
+
+        return touched(self.spark, self.source, self.plan) if sum(map(len, read)) > 1 else None
+
+    def _survivors(self, only: frozenset[str] | None) -> tuple[NewFile, ...]:
+        """The rows of these files for which the condition is not true, written by the table's default spec."""
         from tamis.spark.changes import rows_left
         from tamis.spark.write import write_rows
 
-        frame = rows_left(self.spark, self.source, self.plan, lineage=self.table.lineage)
+        frame = rows_left(self.spark, self.source, self.plan, only=only, lineage=self.table.lineage)
         return self.kept(write_rows(frame, self.table.stage(moved=True), f"{self.token}-rewritten"))
 
-    def _marks(self, read: Sequence[Planned]) -> tuple[NewDeletes, int]:
-        """Deletes of the rows for which the condition is true, and how many rows they take."""
+    def _marks(self, read: Sequence[Planned]) -> tuple[NewDeletes, frozenset[str], int]:
+        """Deletes of the rows for which the condition is true, the files that they are of, and how many rows go."""
         from tamis.spark.changes import rows_left, rows_taken
         from tamis.spark.write import mark_rows
 
@@ -115,10 +133,12 @@ class _Work(Work):
         frame = rows_taken(self.spark, self.source, self.plan, stage.whole)
         if stage.whole:
             # Of these every row is named that is gone, however: so those that stay are told.
-            frame = frame.union(rows_left(self.spark, self.source, self.plan, stage.whole))
+            frame = frame.union(rows_left(self.spark, self.source, self.plan, only=stage.whole, places=True))
         marks = mark_rows(frame, stage, self.token)
         self.written += [mark.file.path for mark in marks if mark.file is not None]
         new = stage.finish(marks, self.token)
         self.written += dict.fromkeys(file.path for file in new.files if file.path not in self.written)
         told = sum(mark.rows for mark in marks if mark.paths[0] not in stage.whole)
-        return new, told + sum(file.rows for file in new.files if file.referenced in stage.whole)
+        of = {path for mark in marks if mark.file is not None for path in mark.paths}
+        of |= {file.referenced for file in new.files if file.referenced is not None}
+        return new, frozenset(of), told + sum(file.rows for file in new.files if file.referenced in stage.whole)

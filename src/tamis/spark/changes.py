@@ -60,19 +60,24 @@ def rows_left(
     spark: SparkSession,
     source: FormatTable,
     plan: ScanPlan,
-    places_of: frozenset[str] | None = None,
+    *,
+    only: frozenset[str] | None = None,
+    places: bool = False,
     lineage: Sequence[str] = (),
 ) -> DataFrame:
-    """The rows that do not match, of files of which some may, with lineage; or where they lie, of these files."""
+    """The rows that do not match, of files of which some may, with lineage; with places, where they lie instead.
+
+    only are the files to take; None is all.
+    """
     predicate = plan.sieve.predicate
     check_zone(predicate, spark)
     check_meaning(predicate, source.schema, spark)
-    chosen = narrowed(plan, only=places_of, unfiltered=True)
-    asked = [*lineage] if places_of is None else [FILE, POSITION]
+    chosen = narrowed(plan, only=only, unfiltered=True)
+    asked = [FILE, POSITION] if places else [*lineage]
     rows = read_plan(chosen, source, spark, metadata_columns=asked)
     # Not true is false or NULL. No reader of files is handed a filter of that shape: each row is looked at.
     rows = rows.filter(f.expr(f"NOT coalesce(({predicate.sql}), false)"))
-    return rows if places_of is None else rows.select(FILE, POSITION)
+    return rows.select(FILE, POSITION) if places else rows
 
 
 def touched(spark: SparkSession, source: FormatTable, plan: ScanPlan) -> frozenset[str]:

@@ -16,7 +16,7 @@ from pyiceberg.table import StaticTable
 import tamis
 from tamis.cli.sparks import Session
 from tamis.errors import CommitConflict, CommitRefused, ExecutorError
-from tamis.formats.edit import Committed, Edit, NewFile
+from tamis.formats.edit import Committed, Edit, Marked, NewFile
 from tamis.formats.iceberg.commit import WritableIceberg
 from tamis.formats.iceberg.single_values import encoded
 from tamis.jobs import delete as jobs
@@ -27,6 +27,12 @@ from tests.making.edits import data_file, edit, entries, latest, make_table, pla
 def append(path: str, *files: NewFile) -> None:
     table = writable(path)
     table.commit(edit(table, "append", added=files))
+
+
+class FakeSession:
+    """What a job asks of a session that reads nothing."""
+
+    version = "0"
 
 
 def names(path: str) -> list[str]:
@@ -166,12 +172,69 @@ def test_files_of_which_no_row_has_left_stay(tmp_path: Path, monkeypatch: pytest
     removed: list[str] = []
     monkeypatch.setattr(WritableIceberg, "remove", lambda _, paths: removed.extend(paths))
     monkeypatch.setattr(jobs._Work, "_check_condition", lambda _: None)
-    monkeypatch.setattr(jobs._Work, "_survivors", lambda work: work.kept([copy]))
+    monkeypatch.setattr(jobs._Work, "_survivors", lambda work, _: work.kept([copy]))
     monkeypatch.setattr("tamis.changing.check_session", lambda _: None)
     monkeypatch.setattr(tamis.Table, "_judged", lambda table, source, where, *_: table._at(source).plan(where))
     done = tamis.open(path, cache=False).delete("id = 12", spark=object())  # type: ignore[arg-type]
     assert (done.rows, done.attempts, done.snapshot_id) == (0, 0, before["current-snapshot-id"])
     assert (latest(path), set(removed)) == (before, {copy.path})
+
+
+def of_some_rows(monkeypatch: pytest.MonkeyPatch, *hit: str) -> None:
+    """Let jobs read without Spark; these are the files that have a matching row."""
+    monkeypatch.setattr(jobs._Work, "_check_condition", lambda _: None)
+    monkeypatch.setattr("tamis.spark.changes.touched", lambda *_: frozenset(hit))
+    monkeypatch.setattr("tamis.changing.check_session", lambda _: None)
+    monkeypatch.setattr(tamis.Table, "_judged", lambda table, source, where, *_: table._at(source).plan(where))
+
+
+@pytest.mark.parametrize("hit", [1, None])
+def test_files_without_a_matching_row_are_not_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hit: int | None
+) -> None:
+    """Bounds say of all three that a row may match: written anew is the one that has such a row, or none."""
+    path = make_table(tmp_path, 2)
+    files = [data_file(path, number, 1) for number in range(3)]
+    append(path, *files)
+    before = latest(path)["current-snapshot-id"]
+    rest = dataclasses.replace(data_file(path, 7, 3), rows=9)
+    asked: list[frozenset[str]] = []
+
+    def survivors(work: jobs._Work, only: frozenset[str]) -> tuple[NewFile, ...]:
+        asked.append(only)
+        return work.kept([rest])
+
+    of_some_rows(monkeypatch, *([] if hit is None else [files[hit].path]))
+    monkeypatch.setattr(jobs._Work, "_survivors", survivors)
+    done = tamis.open(path, cache=False).delete("id % 10 = 5", spark=FakeSession())  # type: ignore[arg-type]
+    if hit is None:
+        assert (asked, names(path), done.snapshot_id, done.rows) == ([], ["f0", "f1", "f2"], before, 0)
+    else:
+        assert (asked, names(path)) == ([{files[hit].path}], ["f0", "f2", "f7"])
+        assert (done.rows, done.files_rewritten, done.files_added) == (1, 1, 1)
+
+
+def test_a_file_that_is_read_and_loses_no_row_may_be_replaced_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merge-on-read: a compaction of files that get no deletes takes nothing from these."""
+    path = make_table(tmp_path, 2)
+    files = [data_file(path, number, 1) for number in range(3)]
+    append(path, *files)
+    deletes = position_deletes(path, 5, files[1])
+
+    def mark(*_: object) -> list[Marked]:
+        compacted = writable(path)
+        _, read = planned(compacted, lambda one: one == files[0].path)
+        compacted.commit(edit(compacted, "replace", added=(data_file(path, 8, 1),), removed=read))
+        return [Marked((files[1].path,), 2, deletes)]
+
+    of_some_rows(monkeypatch)
+    monkeypatch.setattr("tamis.spark.changes.rows_taken", lambda *_: None)
+    monkeypatch.setattr("tamis.spark.write.mark_rows", mark)
+    table = tamis.open(path, cache=False)
+    done = table.delete("id % 10 = 5", spark=FakeSession(), mode="merge-on-read")  # type: ignore[arg-type]
+    assert (done.rows, done.delete_files_added, names(path)) == (2, 1, ["f1", "f2", "f8"])
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
