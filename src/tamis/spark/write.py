@@ -51,7 +51,9 @@ def write_rows(rows: DataFrame, stage: Stage, token: str) -> list[NewFile]:
 def _collected(frame: DataFrame, stage: Stage, token: str, apart: ToldRows | None = None) -> list[Any]:
     """What the tasks that write a frame give back; what they have written is removed if one fails."""
     spark = frame.sparkSession
-    answers = frame.mapInArrow(on_executors(spark, _write, stage.write, token, apart), ANSWER)
+    # PySpark would read a name with a dot in it as a path: columns are known by where they stand.
+    numbered = frame.toDF(*(str(place) for place in range(len(frame.columns))))
+    answers = numbered.mapInArrow(on_executors(spark, _write, stage.write, token, apart), ANSWER)
     try:
         with with_settings(spark, {ADVISORY: str(stage.task_bytes)}):
             found = answers.collect()
