@@ -6,12 +6,13 @@ for "no condition". Objects of PySpark are known by their class's name, so that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import time_ns
 from typing import Any, Final
 
+from tamis.checks import check_choice, check_type, kind, shown
 from tamis.formats import converted_condition
 from tamis.formats.scan import check_shown
 from tamis.predicate.bind import bind
@@ -29,13 +30,10 @@ __all__ = [
     "check_dataframe",
     "check_executors",
     "check_filters",
-    "check_names",
     "check_session",
     "check_storage",
     "check_target",
-    "check_type",
     "check_types",
-    "kind",
     "moment_ms",
 ]
 
@@ -96,13 +94,6 @@ def _condition(where: object, schema: Schema) -> Node:
     raise TypeError(f"where is {kind(where)}, not a condition. {_HOW_TO}")
 
 
-def check_type(name: str, value: object, *types: type, expected: str) -> None:
-    """TypeError unless value is of one of the types. A bool is no number here."""
-    if isinstance(value, types) and not (isinstance(value, bool) and bool not in types):
-        return
-    raise TypeError(f"{name} is {kind(value)}: give {expected}.")
-
-
 def check_session(spark: object) -> None:
     """TypeError unless spark is a SparkSession, classic or Connect."""
     if not _is_a(spark, "SparkSession", "pyspark.", "databricks."):
@@ -153,7 +144,7 @@ def moment_ms(as_of: object, as_of_ms: object) -> int | None:
             as_of = datetime.fromisoformat(as_of.strip())
         except ValueError:
             raise ValueError(
-                f"as_of is {as_of!r}, not a time: write 2024-01-15 or 2024-01-15T12:00:00+01:00."
+                f"as_of is {shown(as_of)}, not a time: write 2024-01-15 or 2024-01-15T12:00:00+01:00."
             ) from None
     check_type("as_of", as_of, datetime, expected="a datetime, or ISO 8601 text")
     assert isinstance(as_of, datetime)  # noqa: S101 - for the type checker
@@ -163,16 +154,12 @@ def moment_ms(as_of: object, as_of_ms: object) -> int | None:
 
 def check_executors(value: object) -> None:
     """ValueError, or TypeError, unless value says where to plan."""
-    check_type("executors", value, str, expected=f"one of {', '.join(map(repr, EXECUTORS))}")
-    if value not in EXECUTORS:
-        raise ValueError(f"executors is {value!r}: give one of {', '.join(map(repr, EXECUTORS))}.")
+    check_choice("executors", value, EXECUTORS)
 
 
 def check_storage(value: object) -> None:
     """ValueError, or TypeError, unless value says whose settings of a store to read with, or is None."""
-    check_type("storage", value, str, type(None), expected=f"one of {', '.join(map(repr, STORAGES))}")
-    if value is not None and value not in STORAGES:
-        raise ValueError(f"storage is {value!r}: give one of {', '.join(map(repr, STORAGES))}.")
+    check_choice("storage", value, STORAGES, or_none=True)
 
 
 def check_types(types: object) -> None:
@@ -188,29 +175,6 @@ def check_filters(filters: object) -> None:
     check_type("runtime_filters", filters, list, tuple, expected="a list of RuntimeFilter")
     for keys in filters:  # type: ignore[attr-defined] # a list or tuple by now
         check_type("a member of runtime_filters", keys, RuntimeFilter, expected="a RuntimeFilter")
-
-
-def check_names(name: str, names: object) -> None:
-    """TypeError unless names is None, a name, or several."""
-    if names is None or isinstance(names, str):
-        return
-    if isinstance(names, Mapping) or not isinstance(names, Sequence):
-        raise TypeError(f"{name} is {kind(names)}: give a list of column names.")
-    for one in names:
-        check_type(f"a member of {name}", one, str, expected="a column's name")
-
-
-def kind(value: object) -> str:
-    """What a value is, in words.
-
-    >>> kind(None), kind([1]), kind(1.5)
-    ('None', 'a list', 'a float')
-    """
-    if value is None:
-        return "None"
-    of = type(value)
-    name = of.__qualname__ if of.__module__ == "builtins" else f"{of.__module__}.{of.__qualname__}"
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _is_a(value: Any, name: str, *packages: str) -> bool:  # noqa: ANN401 - anything at all

@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
-from tamis.arguments import check_dataframe, check_session, check_storage, check_type
+from tamis.arguments import check_dataframe, check_session, check_storage
+from tamis.checks import check_choice, check_known, check_type, shown
 from tamis.formats import FormatTable, writable_table
 from tamis.formats.edit import Evolution, Isolation, Mode
 from tamis.merging import MergeBuilder, MergeOptions
 from tamis.predicate.assigning import Assignment, assignments
 from tamis.predicate.build import Expression
 from tamis.predicate.names import called
-from tamis.printable import printable
 from tamis.results import Appended, Deleted, DeletePlan, Evolved, Updated, UpdatePlan
 from tamis.sieve.plan import ScanPlan
 
@@ -192,10 +192,9 @@ class Changeable:
         for name, alias in (("target_alias", builder.target_alias), ("source_alias", builder.source_alias)):
             check_type(name, alias, str, expected="a name, such as 't'")
             if not alias.isidentifier():
-                raise ValueError(f"{name} is {printable(alias)!r}: give a plain name, such as 't'.")
+                raise ValueError(f"{name} is {shown(alias)}: give a plain name, such as 't'.")
         if builder.target_alias.lower() == builder.source_alias.lower():
             raise ValueError(f"the table and the source are both called {builder.source_alias!r}: give two names.")
-        _properties(options.get("snapshot_properties"))
         return builder
 
     def _assigned(
@@ -302,16 +301,15 @@ def _check(where: object, options: Mapping[str, object], command: str = "delete"
 
 def check_options(options: Mapping[str, object], known_options: Collection[str], dry_run: str) -> None:
     """TypeError or ValueError for an option that is not known, or has a value that it cannot have."""
-    unknown = next((name for name in options if name not in known_options), None)
-    if unknown is not None:
-        cure = dry_run if unknown == "dry_run" else f"there are {', '.join(known_options)}"
-        raise TypeError(f"there is no option {printable(unknown)!r}: {cure}.")
+    check_known(options, known_options, dry_run if "dry_run" in options else None)
     for name, known in (("mode", ("copy-on-write", "merge-on-read")), ("isolation", ("serializable", "snapshot"))):
-        value = options.get(name)
-        if value is not None and value not in known:
-            raise ValueError(f"{name} is {printable(str(value))!r}: give {known[0]!r} or {known[1]!r}.")
+        check_choice(name, options.get(name), known, or_none=True)
     check_type("branch", options.get("branch", "main"), str, expected="the name of a branch")
     check_storage(options.get("storage"))
+    check_type("case_sensitive", options.get("case_sensitive"), bool, type(None), expected="True or False")
+    time_zone = options.get("time_zone")
+    check_type("time_zone", time_zone, str, type(None), expected="the name of a time zone, such as 'UTC'")
+    _properties(options.get("snapshot_properties"))  # type: ignore[arg-type] # checked there
 
 
 def _check_set(name: str, values: object) -> None:

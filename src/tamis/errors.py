@@ -7,9 +7,10 @@ that it or its base declares, nor with another. A type checker sees the same sig
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from inspect import get_annotations
-from typing import ClassVar, dataclass_transform
+from typing import ClassVar, Final, dataclass_transform
 
 from tamis.printable import printable_lines
 
@@ -49,6 +50,10 @@ __all__ = [
 ]
 
 
+_LONG: Final = re.compile(r"(\S{600})\S{600,}(\S{200})")
+"""A word of 1,400 characters and more: longer than any path of an object store, whose keys end at 1,024."""
+
+
 @dataclass_transform(eq_default=False, kw_only_default=True)
 class _Declared:
     """Makes the annotations of every class below it the keyword arguments that it takes."""
@@ -68,7 +73,8 @@ class _Declared:
 class TamisError(_Declared, Exception, kw_only=False):
     """The root of every error that tamis raises on purpose.
 
-    Its message may be printed anywhere: names and values in it are escaped. Its facts are as they are.
+    Its message may be printed anywhere: names and values in it are escaped, and cut if they are longer than a path
+    can be. Its facts are as they are.
     """
 
     message: str
@@ -77,7 +83,7 @@ class TamisError(_Declared, Exception, kw_only=False):
         if facts.keys() != set(self.fields):
             takes = ", ".join(("message", *self.fields))
             raise TypeError(f"{type(self).__name__} takes {takes}, and was given {', '.join(('message', *facts))}")
-        self.message = printable_lines(message)
+        self.message = _LONG.sub(r"\1…\2", printable_lines(message))
         super().__init__(self.message)
         for name, value in facts.items():
             setattr(self, name, value)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
 import pyarrow as pa
 
-from tamis.arguments import check_session, check_type
+from tamis.arguments import check_session
+from tamis.checks import check_form, check_type
 from tamis.errors import BindError
 from tamis.formats import FormatTable, writable_table
 from tamis.formats.edit import Isolation, Mode, WritableTable
@@ -105,6 +106,7 @@ class MergePlan:
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
         """The funnel of the plan; as text, with the clauses and what would be done."""
+        check_form(form)
         if form == "json":
             return self.plan.explain("json")
         lines = [self.plan.explain(), "", f"MERGE ({self.mode}): {self._line}."]
@@ -190,6 +192,7 @@ class MergeBuilder(Generic[TableT]):
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
         """As plan().explain() has it."""
+        check_form(form)
         return self.plan().explain(form)
 
     def run(self, spark: SparkSession | None = None) -> Merged[TableT]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from tamis.arguments import check_names, check_session, check_storage, check_types
+from tamis.arguments import check_session, check_storage, check_types
+from tamis.checks import check_names
 from tamis.explain.brief import page_part, plan_line
 from tamis.formats import FormatTable
 from tamis.printable import printable
@@ -102,8 +103,12 @@ class JoinPlan:
 
     def read(self, *, columns: Sequence[str] | None = None, types: Mapping[str, str] | None = None) -> DataFrame:
         """The joined rows, with all columns of the table or with these and the join's; types as for a plan."""
+        check_names("columns", columns)
+        check_types(types)
         from tamis.spark.join import joined
 
+        if isinstance(columns, str):
+            columns = [columns]
         if columns is not None:
             columns = list(dict.fromkeys([*columns, *(path[0] for path in self.on.columns)]))
         return joined(self.plan.read(self.other.sparkSession, columns=columns, types=types), self.other, self.on)

@@ -8,6 +8,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from tamis.checks import check_form
 from tamis.formats.edit import Mode
 from tamis.printable import printable
 from tamis.sieve.plan import ScanPlan
@@ -120,6 +121,7 @@ class DeletePlan:
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
         """The funnel of the plan; as text, with what would be done."""
+        check_form(form)
         if form == "json":
             return self.plan.explain("json")
         return f"{self.plan.explain()}\n\nDELETE ({self.mode}): {self._line}."
@@ -157,6 +159,7 @@ class UpdatePlan:
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
         """The funnel of the plan; as text, with what would be done."""
+        check_form(form)
         if form == "json":
             return self.plan.explain("json")
         return f"{self.plan.explain()}\n\nUPDATE of {printable(', '.join(self.columns))} ({self.mode}): {self._line}."

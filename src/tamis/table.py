@@ -22,12 +22,11 @@ from tamis.arguments import (
     check_session,
     check_storage,
     check_target,
-    check_type,
     check_types,
-    kind,
     moment_ms,
 )
 from tamis.changing import Changeable
+from tamis.checks import check_flag, check_known, check_names, check_progress, check_type
 from tamis.errors import ExecutorError
 from tamis.explain.brief import page_part
 from tamis.formats import At, FormatTable, format_names, open_table, state_of
@@ -133,8 +132,7 @@ class Table(Changeable):
         """
         check_executors(executors)
         check_storage(storage)
-        if progress is not None and not callable(progress):
-            raise TypeError(f"progress is {kind(progress)}: give a function of two numbers.")
+        check_progress(progress)
         check_type("alias", alias, str, type(None), expected="the name that the condition has for the table")
         sieve = self._sieve(
             where,
@@ -162,7 +160,7 @@ class Table(Changeable):
         schema = self.schema
         check_filters(runtime_filters)
         check_type("case_sensitive", case_sensitive, bool, type(None), expected="True or False")
-        check_type("strict", strict, bool, expected="True or False")
+        check_flag("strict", strict)
         check_type("time_zone", time_zone, str, type(None), expected="the name of a time zone, such as 'UTC'")
         ask: Ask | None = None
         if spark is not None:
@@ -233,6 +231,7 @@ class Table(Changeable):
         plan. plan_join does the same and tells what was pruned.
         """
         check_types(types)
+        check_names("columns", columns)
         plan = self.plan_join(
             other,
             on,
@@ -264,13 +263,14 @@ class Table(Changeable):
         """
         check_dataframe("other", other)
         check_type("how", how, str, expected="a kind of join, such as 'inner'")
-        check_type("null_safe", null_safe, bool, expected="True or False")
+        check_flag("null_safe", null_safe)
         check_filters(runtime_filters)
         check_storage(storage)
+        check_known(options, JoinOptions.__annotations__)
         from tamis.spark.join import Join, KeyOptions, join_keys
         from tamis.spark.session import is_case_sensitive
 
-        join = Join.of(on, how, null_safe=null_safe)
+        join, collecting = Join.of(on, how, null_safe=null_safe), KeyOptions(**options)
         spark = other.sparkSession
         sieve = self._sieve(where, runtime_filters, spark)
         held = Held()
@@ -288,7 +288,7 @@ class Table(Changeable):
                 mine.bytes / max(stats.kept_bytes + mine.bytes, 1), mine.files / max(stats.kept + mine.files, 1)
             )
 
-        keys, note = join_keys(self.source, other, join, KeyOptions(**options), saved)
+        keys, note = join_keys(self.source, other, join, collecting, saved)
         plan = planned(*([] if keys is None else [keys]))
         if note is not None:
             stats = replace(plan.stats, notes=(*plan.stats.notes, note))
@@ -321,6 +321,7 @@ class Table(Changeable):
 
     def inspect(self, progress: Callable[[int, int], None] | None = None) -> Inspection:
         """What the table is made of: specs, files, rows, bytes, deletes and small files, from metadata alone."""
+        check_progress(progress)
         return self.source.inspect(progress)
 
 

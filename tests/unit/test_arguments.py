@@ -188,11 +188,11 @@ def test_joining_with_what_is_no_dataframe_of_spark_says_how_to_make_one(
 @pytest.mark.parametrize(
     ("columns", "keys", "words"),
     [
-        ("id", "abc", "one value, 'abc': give a list"),
+        ("id", "abc", "keys of id are one value, a str: give a list"),
         ("id", b"abc", "give a list"),
-        (5, [1], "columns of a runtime filter are a int"),
-        (None, [1], "columns of a runtime filter are a NoneType"),
-        ([5], [1], "a column of a runtime filter is a int"),
+        (5, [1], "columns of a runtime filter are an int"),
+        (None, [1], "columns of a runtime filter are None"),
+        ([5], [1], "a column of a runtime filter is an int"),
     ],
 )
 def test_runtime_filter_of_wrong_things_is_refused(columns: Any, keys: Any, words: str) -> None:  # noqa: ANN401
@@ -204,7 +204,7 @@ def test_runtime_filter_of_wrong_things_is_refused(columns: Any, keys: Any, word
 def test_keys_of_what_is_no_dataframe_and_columns_of_what_is_no_name_are_refused() -> None:
     with pytest.raises(TypeError, match="df is a list: give a DataFrame of Spark"):
         tamis.RuntimeFilter.from_dataframe([1], "id")
-    with pytest.raises(TypeError, match="a column's name is a int"):
+    with pytest.raises(TypeError, match="a column's name is an int"):
         tamis.col(5)  # type: ignore[arg-type] # the point of the test
 
 

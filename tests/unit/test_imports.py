@@ -19,7 +19,7 @@ ORDER = ("cli", "table", "jobs", "spark", "formats", "rewrite", "sieve", "predic
 
 # Which rooms a room may import beside itself. "" is the package's own __init__, where the version is.
 ALLOWED: dict[str, frozenset[str]] = {
-    room: frozenset(ORDER[place + 1 :]) | {"errors", "printable"} for place, room in enumerate(ORDER)
+    room: frozenset(ORDER[place + 1 :]) | {"errors", "printable", "checks"} for place, room in enumerate(ORDER)
 }
 ALLOWED["cli"] |= {"explain", "changing", "merging", "results", ""}
 ALLOWED["jobs"] |= {""}
@@ -27,15 +27,15 @@ ALLOWED["table"] |= {"explain", "arguments"}
 ALLOWED["table"] |= {"plans"}
 ALLOWED["plans"] = ALLOWED["table"] - {"plans"}
 ALLOWED["table"] |= {"changing"}
-ALLOWED["results"] = frozenset({"formats", "sieve", "errors", "printable"})
-ALLOWED["changing"] = frozenset(
-    {"jobs", "spark", "formats", "sieve", "predicate", "errors", "printable", "arguments", "results", "merging"}
-)
+ALLOWED["results"] = frozenset({"formats", "sieve", "errors", "printable", "checks"})
+ALLOWED["changing"] = frozenset({"jobs", "spark", "formats", "sieve", "predicate", "arguments", "results", "merging"})
+ALLOWED["changing"] |= {"errors", "printable", "checks"}
 ALLOWED["merging"] = ALLOWED["changing"] - {"merging"}
-ALLOWED["arguments"] = frozenset({"formats", "sieve", "predicate", "errors", "printable"})
-ALLOWED["explain"] = frozenset({"rewrite", "sieve", "errors", "printable"})
+ALLOWED["arguments"] = frozenset({"formats", "sieve", "predicate", "errors", "printable", "checks"})
+ALLOWED["explain"] = frozenset({"rewrite", "sieve", "errors", "printable", "checks"})
 ALLOWED["errors"] = frozenset({"printable"})
 ALLOWED["printable"] = frozenset()
+ALLOWED["checks"] = frozenset({"printable"})
 ALLOWED[""] = frozenset({"table", "results", "merging", "jobs", "rewrite", "predicate", "sieve", "errors"})
 ALLOWED["__main__"] = frozenset({"cli"})
 

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
+from tamis.checks import check_form
 from tamis.explain.json import SCHEMA_VERSION, json_text, plan_document
 from tamis.explain.listing import relative
 from tamis.explain.words import WIDTH, aligned, readable_bytes, readable_files, readable_seconds, shortened, wrapped
@@ -40,12 +41,8 @@ _RULES: Final = {
 
 def render_rewrite(plan: RewritePlan, form: Literal["text", "json"], *, timing: bool = False) -> str:
     """The plan in the form asked for; ValueError names the forms."""
-    match form:
-        case "text":
-            return rewrite_text(plan, timing=timing)
-        case "json":
-            return json_text(rewrite_document(plan))
-    raise ValueError(f"no form {form!r}: a plan is explained as 'text' or 'json'")
+    check_form(form, timing=timing)
+    return rewrite_text(plan, timing=timing) if form == "text" else json_text(rewrite_document(plan))
 
 
 def rewrite_document(plan: RewritePlan, *, candidates: bool = False) -> dict[str, Any]:

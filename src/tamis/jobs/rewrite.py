@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tamis.checks import check_progress
 from tamis.formats import FormatTable
 from tamis.formats.listing import Progress, sift_here
 from tamis.printable import printable
@@ -38,5 +39,6 @@ class RewriteJob:
 
         progress is told how many of how many files have come in. The same table and options give the same plan.
         """
+        check_progress(progress)
         scan = sift_here(self.source.list(self.sieve), self.sieve, progress)
         return plan_rewrite(scan, self.options, self.source.rewrite_terms)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from tamis.checks import kind
 from tamis.errors import BindError, UnsupportedValueError
 from tamis.predicate.build import literal
 from tamis.predicate.names import dotted, split_name
@@ -53,7 +54,7 @@ def assignments(
     found: list[Assignment] = []
     for name, value in values.items():
         if not isinstance(name, str):
-            raise TypeError(f"a column to set is a {type(name).__name__}: give its name, such as 'price'.")
+            raise TypeError(f"a column to set is {kind(name)}: give its name, such as 'price'.")
         path = split_name(name.strip())
         if path is None:
             raise BindError(
@@ -91,7 +92,7 @@ def value_sql(value: object, column: str) -> str:
         return render(literal(value))
     except UnsupportedValueError:
         raise TypeError(
-            f"the value of {column} is a {type(value).__name__}: give SQL text, or a plain value such as 5 or None."
+            f"the value of {column} is {kind(value)}: give SQL text, or a plain value such as 5 or None."
         ) from None
 
 

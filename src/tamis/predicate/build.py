@@ -17,6 +17,7 @@ from uuid import UUID
 import pyarrow as pa
 from numpy import typing as npt
 
+from tamis.checks import check_type, kind, shown
 from tamis.errors import BindError, UnsupportedValueError
 from tamis.predicate.keys import MAX_DIGITS
 from tamis.predicate.literals import LiteralColumn, column_of
@@ -178,8 +179,10 @@ class ColumnExpression(Expression):
 
     def like(self, pattern: str, escape: str = "\\") -> Expression:
         """A string that matches a pattern: `%` is any text, `_` any character."""
+        check_type("the pattern of like()", pattern, str, expected="text, such as 'eu%'")
+        check_type("the escape of like()", escape, str, expected="one character")
         if len(escape) != 1:
-            raise TypeError(f"the escape of like() is one character, not {escape!r}")
+            raise TypeError(f"the escape of like() is one character, not {shown(escape)}")
         return Expression(Like(self.node, pattern, escape))
 
     def date(self) -> ColumnExpression:
@@ -192,12 +195,14 @@ class ColumnExpression(Expression):
 
     def date_trunc(self, unit: str) -> ColumnExpression:
         """The start of the year, quarter, month, week, day, hour, minute, … that a timestamp is in."""
+        check_type("the unit of date_trunc()", unit, str, expected=f"one of {', '.join(DATE_TRUNC_UNITS)}")
         if unit.lower() not in DATE_TRUNC_UNITS:
-            raise TypeError(f"date_trunc() has no unit {unit!r}: it takes one of {', '.join(DATE_TRUNC_UNITS)}")
+            raise TypeError(f"date_trunc() has no unit {shown(unit)}: it takes one of {', '.join(DATE_TRUNC_UNITS)}")
         return self._applied(Call("date_trunc", self.node, unit.lower()))
 
     def left(self, length: int) -> ColumnExpression:
         """The first so many characters of a string."""
+        check_type("the length of left()", length, int, expected="a number of characters")
         if length <= 0:
             raise TypeError(f"left() takes a length of at least 1, not {length}")
         return self._applied(Call("left", self.node, length))
@@ -230,7 +235,7 @@ def col(name: str, *fields: str) -> ColumnExpression:
     """
     for step in (name, *fields):
         if not isinstance(step, str):
-            raise TypeError(f"a column's name is a {type(step).__name__}: give text, such as col('id').")
+            raise TypeError(f"a column's name is {kind(step)}: give text, such as col('id').")
     return ColumnExpression(Ref((name, *fields) if fields else _split(name)))
 
 
@@ -298,7 +303,7 @@ def _unsupported(value: object, expected: str) -> UnsupportedValueError:
 
 def _join(connective: type[And | Or], left: Expression, right: object) -> Expression:
     if not isinstance(right, Expression):
-        raise TypeError(f"& and | combine conditions, and {right!r} is none: put brackets around comparisons")
+        raise TypeError(f"& and | combine conditions, and {kind(right)} is none: put brackets around comparisons")
     levels = max(side.levels + (_connective(side) is not connective) for side in (left, right))
     return _limited(Expression(_Joined(connective, left, right), left.size + right.size, levels))
 

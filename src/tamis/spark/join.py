@@ -18,6 +18,7 @@ from pyarrow import types as pt
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, functions
 
+from tamis.checks import check_flag, check_names, check_type
 from tamis.errors import FilterInputError, JoinError
 from tamis.formats import FormatTable
 from tamis.predicate.names import backticked
@@ -63,6 +64,14 @@ class KeyOptions:
     pin: bool = True
     """Whether the other side is materialised, so that it cannot change between collecting and joining."""
 
+    def __post_init__(self) -> None:
+        """TypeError, or ValueError, for what cannot be meant."""
+        check_type("max_keys", self.max_keys, int, expected="a number of keys")
+        if self.max_keys < 0:
+            raise ValueError(f"max_keys is {self.max_keys}: give 0 or more.")
+        check_type("bloom", self.bloom, bool, type(None), expected="True, False or None")
+        check_flag("pin", self.pin)
+
 
 @dataclass(frozen=True, slots=True)
 class Join:
@@ -84,7 +93,10 @@ class Join:
             why = "a cross join has no keys to prune by" if how.lower() == "cross" else "Spark has no such join"
             raise JoinError(f"cannot join by how={how!r}: {why}. Use one of {', '.join(HOWS)}.", how=how)
         if isinstance(on, Mapping):
+            for name in on.values():
+                check_type("a value of on", name, str, expected="the name of a column of the other side")
             return cls(column_paths(list(on)), tuple(on.values()), kind, null_safe, named=False)
+        check_names("on", on)
         names = [on] if isinstance(on, str) else list(on)
         paths = column_paths([(name,) for name in names])
         return cls(paths, tuple(map(backticked, names)), kind, null_safe, named=True)

@@ -59,7 +59,7 @@ def test_a_column_that_cannot_be_set_is_an_error(values: dict[str, object], said
 def test_values_and_names_of_no_type_are_errors() -> None:
     with pytest.raises(TypeError, match="the value of id is a list"):
         assignments({"id": [1]}, SCHEMA)
-    with pytest.raises(TypeError, match="a column to set is a int"):
+    with pytest.raises(TypeError, match="a column to set is an int"):
         assignments({1: 1}, SCHEMA)  # type: ignore[dict-item]
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy import typing as npt
 from pyarrow import types as pt
 
+from tamis.checks import kind
 from tamis.errors import FilterInputError
 from tamis.predicate.keys import has_order
 from tamis.predicate.names import split_name
@@ -31,7 +32,7 @@ def column_paths(columns: ColumnName | Sequence[ColumnName]) -> tuple[tuple[str,
     """
     given: object = columns
     if isinstance(given, bytes) or not isinstance(given, Sequence):
-        raise TypeError(f"the columns of a runtime filter are a {type(given).__name__}: give a name, or several.")
+        raise TypeError(f"the columns of a runtime filter are {kind(given)}: give a name, or several.")
     paths = tuple(_path(name) for name in ([columns] if isinstance(columns, str) else columns))
     if not paths:
         raise FilterInputError(
@@ -56,12 +57,10 @@ def key_arrays(names: Sequence[str], keys: KeyInput) -> list[pa.Array]:
 
 
 def _path(name: ColumnName) -> tuple[str, ...]:
-    if isinstance(name, tuple) and all(isinstance(part, str) for part in name):
+    if isinstance(name, tuple) and name and all(isinstance(part, str) for part in name):
         return name
     if not isinstance(name, str):
-        raise TypeError(
-            f"a column of a runtime filter is a {type(name).__name__}: give its name, or its path's parts."
-        )
+        raise TypeError(f"a column of a runtime filter is {kind(name)}: give its name, or its path's parts.")
     parts = split_name(name)
     if parts is None:
         raise FilterInputError(
@@ -73,9 +72,10 @@ def _path(name: ColumnName) -> tuple[str, ...]:
 
 
 def _arrays(names: Sequence[str], keys: KeyInput) -> list[KeyColumn]:
-    if isinstance(keys, (str, bytes)):
-        # A text is a sequence of letters, and would be taken for a list of them.
-        raise TypeError(f"the join keys are one value, {keys!r}: give a list of keys.")
+    if hasattr(keys, "sparkSession"):
+        raise TypeError(f"the join keys are {kind(keys)}: collect them with RuntimeFilter.from_dataframe.")
+    if hasattr(keys, "columns") and hasattr(keys, "__arrow_c_stream__"):
+        keys = pa.table(keys)  # a DataFrame of pandas or Polars
     if isinstance(keys, pa.RecordBatch):
         keys = pa.Table.from_batches([keys])
     if isinstance(keys, pa.Table):
@@ -101,6 +101,9 @@ def _arrays(names: Sequence[str], keys: KeyInput) -> list[KeyColumn]:
 
 
 def _key_array(name: str, keys: KeyColumn) -> pa.Array:
+    if isinstance(keys, (str, bytes, bytearray, memoryview)):
+        # A text is a sequence of letters, and would be taken for a list of them.
+        raise TypeError(f"the join keys of {name} are one value, {kind(keys)}: give a list of keys.")
     try:
         array = plain(keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys))
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tamis.checks import check_flag, check_names, check_type, kind
+from tamis.errors import FilterInputError
 from tamis.predicate.arrays import Mask
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.values import ValueSet
@@ -95,6 +98,7 @@ class RuntimeFilter:
         One column takes an array; several take a table or a dict, whose columns are found by the same names, or,
         if those are not all there, taken in their order. With `=` (not null_safe) rows with a NULL are left out.
         """
+        check_flag("null_safe", null_safe)
         paths = column_paths(columns)
         names = [".".join(path) for path in paths]
         arrays = key_arrays(names, keys)
@@ -115,7 +119,19 @@ class RuntimeFilter:
         cls, columns: Sequence[ColumnName], ranges: Sequence[tuple[object, object]], *, null_safe: bool = False
     ) -> RuntimeFilter:
         """As of_range, for keys of several columns: each lies within its own range."""
+        check_flag("null_safe", null_safe)
         paths = column_paths(columns)
+        check_type("ranges", ranges, list, tuple, expected="a list of pairs (low, high)")
+        pairs: Sequence[object] = ranges
+        for ends in pairs:
+            if not isinstance(ends, (list, tuple)) or len(ends) != 2:  # noqa: PLR2004 - a pair
+                raise TypeError(f"a member of ranges is {kind(ends)}: give a pair (low, high).")
+        if len(paths) != len(ranges):
+            raise FilterInputError(
+                f"there are {len(paths)} columns and {len(ranges)} ranges. Give one range for each column.",
+                columns=tuple(".".join(path) for path in paths),
+                reason=f"{len(ranges)} ranges",
+            )
         return cls(paths, _JoinRanges(tuple(JoinRange.of(*ends) for ends in ranges)), null_safe)
 
     @classmethod
@@ -133,6 +149,9 @@ class RuntimeFilter:
 
         The filter holds keys as `order.encode` makes them of values of `type`; the column's own type if None.
         """
+        check_type("bloom", bloom, Bloom, expected="a Bloom, such as Bloom.from_bytes() reads")
+        check_type("type", type, pa.DataType, NoneType, expected="the Arrow type of the keys")
+        check_flag("null_safe", null_safe)
         return cls(column_paths([column]), JoinBloom(bloom, type, JoinRange.of(low, high)), null_safe)
 
     @classmethod
@@ -156,7 +175,12 @@ class RuntimeFilter:
         a type that cannot be used.
         """
         if not hasattr(df, "sparkSession"):
-            raise TypeError(f"df is a {type(df).__name__}: give a DataFrame of Spark.")
+            raise TypeError(f"df is {kind(df)}: give a DataFrame of Spark.")
+        check_names("columns", columns)
+        check_type("columns", columns, str, Sequence, expected="the names of the key columns")
+        check_type("max_keys", max_keys, int, expected="a number of keys")
+        for name, flag in (("null_safe", null_safe), ("bloom", bloom), ("pin", pin)):
+            check_flag(name, flag)
         from tamis.spark.keys import collect
 
         return collect(df, columns, names=names, max_keys=max_keys, null_safe=null_safe, with_bloom=bloom, pin=pin)
