@@ -33,6 +33,7 @@ STATEMENTS = 170 if SOAK else 6
 """Of each process: more than a thousand commits in all, or some forty."""
 PATIENCE = {"num-retries": "200", "min-wait-ms": "5", "max-wait-ms": "100"}
 PROPERTIES = {f"commit.retry.{key}": one for key, one in PATIENCE.items()}
+PROPERTIES["commit.manifest.min-count-to-merge"] = "5"  # merging is part of the race
 if SOAK:  # all metadata files stay in the log, or those of the first hundreds of commits would look like left ones
     PROPERTIES["write.metadata.previous-versions-max"] = "10000"
 SPARK_TURNS = 10 if SOAK else 1

@@ -73,14 +73,14 @@ ROW = st.fixed_dictionaries(
 
 
 def written(rows: list[dict[str, Any]], codec: str = "deflate") -> bytes:
-    return avro_file(pa.array(rows, ARROW), SCHEMA, json.dumps(SCHEMA), {"kept": "ä"}, codec, None)
+    return avro_file([pa.array(rows, ARROW)], SCHEMA, json.dumps(SCHEMA), {"kept": "ä"}, codec, None)
 
 
 @given(st.lists(ROW, max_size=20), st.integers(0, 3), st.sampled_from(sorted(CODECS.values())))
 def test_rows_come_back_as_they_went_in(rows: list[dict[str, Any]], skipped: int, codec: str) -> None:
-    """Read by our own reader of records, also where the array is a slice of a longer one."""
+    """Read by our own reader of records, also from several arrays, which are slices of a longer one."""
     array = pa.array(rows, ARROW).slice(skipped)
-    data = avro_file(array, SCHEMA, json.dumps(SCHEMA), {}, codec, None)
+    data = avro_file([array.slice(0, skipped), array.slice(skipped)], SCHEMA, json.dumps(SCHEMA), {}, codec, None)
     assert read_records(parse_avro("x.avro", data)) == rows[skipped:]
 
 

@@ -206,7 +206,7 @@ def test_an_entry_of_a_manifest_list_is_carried_on_whole() -> None:
     from tamis.formats.avro.writer import avro_file
 
     rows = pa.array([old], _arrow_of_list())
-    data = avro_file(rows, schema, json.dumps(schema), {}, "deflate", None)
+    data = avro_file([rows], schema, json.dumps(schema), {}, "deflate", None)
     carried = carried_entries("snap.avro", data)
     new = {**ENTRY, "manifest_path": "/t/m1.avro"}
     again = manifest_list([new, *carried.entries], carried.unknown, 3, {"snapshot-id": "1"}, Codec())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -34,21 +34,37 @@ CODECS: Final[Mapping[str, str]] = {
 
 
 def avro_file(
-    rows: pa.StructArray,
+    rows: Sequence[pa.StructArray],
     schema: Any,  # noqa: ANN401 - JSON
     schema_text: str,
     metadata: Mapping[str, str],
     codec: str,
     level: int | None,
 ) -> bytes:
-    """A whole Avro file of these rows. codec is Avro's name; level its strength, None for the codec's own default."""
+    """A whole Avro file of these rows. codec is Avro's name; level its strength, None for the codec's own default.
+
+    Rows may come in several arrays, which need not agree in types that the schema does not tell apart, such as null.
+    """
     sync = secrets.token_bytes(16)
     entries = {"avro.schema": schema_text, "avro.codec": codec, **metadata}
     parts = [header(entries, sync)]
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        runs = encode(rows.slice(start, ROWS_AT_ONCE), schema)
-        parts += framed_blocks(runs, sync, codec, level)
+    waiting: list[Runs] = []
+    for some in rows:
+        for start in range(0, len(some), ROWS_AT_ONCE):
+            waiting.append(encode(some.slice(start, ROWS_AT_ONCE), schema))
+            if sum(len(runs.data) for runs in waiting) >= BLOCK_BYTES:
+                parts += framed_blocks(_joined(waiting), sync, codec, level)
+                waiting = []
+    if waiting:
+        parts += framed_blocks(_joined(waiting), sync, codec, level)
     return b"".join(parts)
+
+
+def _joined(runs: Sequence[Runs]) -> Runs:
+    """All rows of these, one after the other."""
+    if len(runs) == 1:
+        return runs[0]
+    return Runs(np.concatenate([one.sizes for one in runs]), np.concatenate([one.data for one in runs]))
 
 
 def framed_blocks(runs: Runs, sync: bytes, codec: str, level: int | None = None) -> Iterator[bytes]:

@@ -1,13 +1,15 @@
 """One try of a commit: manifests and their list, written; the document that names them.
 
 New files get manifests of their own, one for each spec and content, or several if they grow beyond what the table
-likes. A manifest that loses files is written anew; every other is listed again as it is. Law: what was live and does
-not leave is live afterwards, with all that was said of it; nothing else but what comes is.
+likes. A manifest that loses files is written anew, and very many small ones become one; every other is listed again
+as it is. Law: what was live and does not leave is live afterwards, with all that was said of it; nothing else but
+what comes is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -17,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import CommitRefused
+from tamis.errors import CommitRefused, UnreadableMetadataError
 from tamis.formats.edit import Edit, NewFile
 from tamis.formats.iceberg import entries as e
 from tamis.formats.iceberg.by_spec import find_compatible_schema, group_files_by_spec, spec_fields
-from tamis.formats.iceberg.carrying import Thinned, thinned
+from tamis.formats.iceberg.carrying import Thinned, merged, thinned
 from tamis.formats.iceberg.conflicts import Standing, standing
 from tamis.formats.iceberg.entries import Entries
 from tamis.formats.iceberg.homes import Home, State
@@ -34,15 +36,15 @@ from tamis.formats.iceberg.manifest_writing import (
     manifest_bytes,
     manifest_list,
 )
+from tamis.formats.iceberg.merging import Merging
 from tamis.formats.iceberg.metadata import Snapshot
 from tamis.formats.iceberg.snapshots import Manifests, now_ms, summary_of, with_snapshot
-from tamis.formats.iceberg.stage import avro_codec, number
+from tamis.formats.iceberg.stage import avro_codec
 from tamis.formats.storage.ordered import in_order
 from tamis.predicate.arrays import Mask
 
 __all__ = ["Attempt", "Missing"]
 
-MANIFEST_BYTES: Final = 8 << 20
 NO_PARENT: Final = "null"
 """How a manifest list spells that there is no snapshot before."""
 THREADS: Final = 4
@@ -90,9 +92,12 @@ class Attempt:
         sequence = metadata.last_sequence_number + 1 if version > 1 else 0
         anew = {} if edit.operation == "append" else self._thinned()
         made = [*self._manifests(edit.added), *self._manifests(edit.deletes)]
-        created = [*made, *(one.manifest for one in anew.values())]
+        merged = self._merged(made, anew)
+        created = [*made, *(one.manifest for one in anew.values()), *merged.values()]
         entries = [self._entry(place, one, sequence) for place, one in enumerate(created)]
-        carried = self._carried(dict(zip(anew, entries[len(made) :], strict=True)))
+        places = [*anew, *(places[0] for places in merged)]
+        dropped = {place for places in merged for place in places[1:]}
+        carried = self._carried(dict(zip(places, entries[len(made) :], strict=True)), dropped)
         every = [*entries[: len(made)], *carried]
         path = f"{self._folder}/snap-{edit.snapshot_id}-1-{self.uuid}.avro"
         snapshot, head = self._snapshot(every, sequence)
@@ -107,7 +112,8 @@ class Attempt:
             ) from error
         self._put(path, data)
         gone = [one.gone for one in anew.values()]
-        counts = Manifests(len(created), len(carried) - len(anew), len(anew))
+        replaced = len(anew) + len(merged) + len(dropped)
+        counts = Manifests(len(created), len(carried) - len(anew) - len(merged), replaced)
         snapshot |= {
             "timestamp-ms": now_ms(document),
             "summary": summary_of(
@@ -144,8 +150,8 @@ class Attempt:
         chosen = metadata.properties.get("write.metadata.path") or f"{metadata.location.rstrip('/')}/metadata"
         return chosen.rstrip("/")
 
-    def _carried(self, anew: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
-        """What was listed and is listed again, by its place the ones that were written anew.
+    def _carried(self, anew: Mapping[int, dict[str, Any]], dropped: Collection[int]) -> list[dict[str, Any]]:
+        """What was listed and is listed again, by its place the ones that were written anew; not what is dropped.
 
         An append lists all again. Others leave out manifests without a live file, as Iceberg's own library does.
         """
@@ -154,10 +160,48 @@ class Attempt:
             live = manifest.live_files != 0 or manifest.has_rows
             if place in anew:
                 found.append(anew[place])
+            elif place in dropped:
+                continue
             elif live or self.edit.operation == "append":
                 old = self.state.metadata.format_version == 1
                 found.append(entry if old else counted(entry, self.home.fetch))
         return found
+
+    def _merged(
+        self, made: Sequence[WrittenManifest], anew: Collection[int]
+    ) -> dict[tuple[int, ...], WrittenManifest]:
+        """Manifests made of many small ones, by the places of these in the list.
+
+        Those that this commit writes are left for a later one. What cannot be merged without loss stays as it is.
+        """
+        if self.carried.unknown:
+            return {}
+        metadata = self.state.metadata
+        mergeable = [
+            place
+            for place, (entry, manifest) in enumerate(zip(self.carried.entries, self.manifests, strict=True))
+            if place not in anew and manifest.live_files and manifest.length and entry.get("key_metadata") is None
+        ]
+        new = Counter((one.spec_id, one.content) for one in made)
+        new.update((self.manifests[place].spec_id, self.manifests[place].content) for place in anew)
+        bins = Merging.of(metadata.properties).bins(self.manifests, mergeable, new)
+
+        def work(places: tuple[int, ...]) -> WrittenManifest | None:
+            mine = [self.manifests[place] for place in places]
+            try:
+                return merged(
+                    self.name,
+                    mine,
+                    list(in_order(self.home.fetch, [one.path for one in mine], THREADS)),
+                    metadata.layout(mine[0].spec_id),
+                    version=metadata.format_version,
+                    snapshot_id=self.edit.snapshot_id,
+                    codec=avro_codec(metadata.properties),
+                )
+            except (CommitRefused, UnreadableMetadataError):
+                return None
+
+        return {places: one for places in bins if (one := work(places)) is not None}
 
     def _thinned(self) -> dict[int, Thinned]:
         """The manifests that lose files, by their place in the list."""
@@ -236,7 +280,7 @@ class Attempt:
     def _manifests(self, files: Sequence[NewFile]) -> Iterator[WrittenManifest]:
         """A manifest for each spec, or several, if it grows beyond what the table likes."""
         metadata, document = self.state.metadata, self.state.document
-        limit = number(metadata.properties, "commit.manifest.target-size-bytes", MANIFEST_BYTES)
+        limit = Merging.of(metadata.properties).target_bytes
         for spec_id, mine in group_files_by_spec(files).items() if files else ():
             made = partial(
                 manifest_bytes,

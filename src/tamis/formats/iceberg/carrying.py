@@ -1,4 +1,4 @@
-"""Manifests that lose files, written anew: what goes is marked deleted, what stays is carried on.
+"""Manifests written anew, as they lose files or become one: what goes is marked deleted, what stays is carried on.
 
 An entry that stays keeps all that was said of it: statistics, split offsets, keys of encryption, the sequence numbers
 and the first row id that it had inherited, and fields of later versions that tamis does not know. It is decoded and
@@ -7,7 +7,7 @@ encoded again in whole columns. Law: nothing is left out in silence; what cannot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from tamis.formats.iceberg.metadata import SpecLayout
 from tamis.predicate.arrays import Mask
 from tamis.sieve.partition_keys import distinct, plain_values
 
-__all__ = ["Gone", "Thinned", "thinned"]
+__all__ = ["Gone", "Thinned", "merged", "thinned"]
 
 EXISTING: Final = 0
 DELETED: Final = 2
@@ -70,40 +70,86 @@ def thinned(  # noqa: PLR0913 - all that a manifest is made of
     codec: Codec,
 ) -> Thinned | None:
     """The manifest without the entries that leave; None if none of them does. name is the table's."""
-    try:
-        entries, file = whole_entries(manifest, layout, data)
-    except UnreadableMetadataError as error:
-        if "a type of its own" not in str(error):
-            raise
-        raise _refused(name, manifest, error.reason) from error
+    ((entries, file),) = _whole(name, [manifest], layout, [data])
     leaving = leaves(entries)
     if not leaving.any():
         return None
-    written, unknown = _schemas(name, manifest, file, version)
-    rows = _rows(name, manifest, entries, leaving, _Shape(written, unknown, version, snapshot_id))
-    head = {key: value for key, value in file.metadata.items() if not key.startswith("avro.")}
-    head |= {"partition-spec-id": str(layout.spec_id), "format-version": str(version)}
-    if version > 1:
-        head["content"] = "data" if manifest.content == DATA else "deletes"
+    shape = _Shape.of(name, manifest, file, version, snapshot_id)
+    made = _written_anew(name, manifest, [(entries, leaving)], shape, codec)
+    return Thinned(made, _gone(entries, leaving))
+
+
+def merged(
+    name: str,
+    manifests: Sequence[Manifest],
+    data: Sequence[bytes],
+    layout: SpecLayout,
+    *,
+    version: int,
+    snapshot_id: int,
+    codec: Codec,
+) -> WrittenManifest:
+    """One manifest of all live entries of these, which are of one spec and hold data or deletes alike."""
+    if None in layout.types:
+        raise _refused(name, manifests[0], "nobody can sum up values of a transform that this version does not know")
+    found = _whole(name, manifests, layout, data)
+    shapes = [_Shape.of(name, manifests[0], file, version, snapshot_id) for _, file in found]
+    if any(shape.schema != shapes[0].schema or shape.unknown != shapes[0].unknown for shape in shapes):
+        raise _refused(name, manifests[0], "another has other fields")
+    stay = [(entries, np.zeros(entries.count, np.bool_)) for entries, _ in found]
+    return _written_anew(name, manifests[0], stay, shapes[0], codec)
+
+
+def _whole(
+    name: str, manifests: Sequence[Manifest], layout: SpecLayout, data: Sequence[bytes]
+) -> list[tuple[Entries, AvroFile]]:
     try:
-        packed = avro_file(rows, written, schema_text(written), head, codec.name, codec.level)
+        return whole_entries(manifests, layout, data)
+    except UnreadableMetadataError as error:
+        if "a type of its own" not in str(error):
+            raise
+        raise _refused(name, manifests[0], error.reason) from error
+
+
+def _written_anew(
+    name: str, manifest: Manifest, parts: Sequence[tuple[Entries, Mask]], shape: _Shape, codec: Codec
+) -> WrittenManifest:
+    """A manifest of these entries, of which some leave. manifest is one of those that they are from."""
+    layout = parts[0][0].layout
+    rows = [_rows(name, manifest, entries, leaving, shape) for entries, leaving in parts]
+    try:
+        packed = avro_file(rows, shape.schema, schema_text(shape.schema), shape.head, codec.name, codec.level)
     except ValueError as error:
         raise _refused(name, manifest, str(error)) from error
-    values, undecoded = entries.partition()
-    if undecoded:
-        raise _refused(name, manifest, f"a partition value cannot be read: {undecoded[0].text}")
-    records = np.asarray(entries.columns[e.RECORDS].to_numpy(zero_copy_only=False), np.int64)
-    sequences = entries.inherited["sequence_number"].filter(pa.array(~leaving))
-    made = WrittenManifest(
+    existing, deleted = (_count(parts, stay=stay) for stay in (True, False))
+    sequences = pa.chunked_array(
+        [entries.inherited["sequence_number"].filter(pa.array(~leaving)) for entries, leaving in parts], pa.int64()
+    )
+    return WrittenManifest(
         packed,
         layout.spec_id,
         content=manifest.content,
-        existing=Count(int((~leaving).sum()), int(records[~leaving].sum())),
-        deleted=Count(int(leaving.sum()), int(records[leaving].sum())),
-        min_sequence=pc.min(sequences).as_py() if len(sequences) else None,
-        partitions=_summaries(manifest, layout, values),
+        existing=existing,
+        deleted=deleted,
+        min_sequence=pc.min(sequences).as_py(),
+        partitions=_summaries(manifest, layout, [_values(name, manifest, entries) for entries, _ in parts]),
     )
-    return Thinned(made, _gone(entries, leaving, layout, values))
+
+
+def _count(parts: Sequence[tuple[Entries, Mask]], *, stay: bool) -> Count:
+    files = rows = 0
+    for entries, leaving in parts:
+        mine = ~leaving if stay else leaving
+        records = np.asarray(entries.columns[e.RECORDS].to_numpy(zero_copy_only=False), np.int64)
+        files, rows = files + int(mine.sum()), rows + int(records[mine].sum())
+    return Count(files, rows)
+
+
+def _values(name: str, manifest: Manifest, entries: Entries) -> pa.StructArray | None:
+    values, undecoded = entries.partition()
+    if undecoded:
+        raise _refused(name, manifest, f"a partition value cannot be read: {undecoded[0].text}")
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +159,20 @@ class _Shape:
     schema: Schema
     unknown: Mapping[str, tuple[int, ...]]
     """Fields that today's format does not have, by name, and where they stand."""
+    head: Mapping[str, str]
+    """What the file's head says, as the old one does."""
     version: int
     snapshot_id: int
+
+    @classmethod
+    def of(cls, name: str, manifest: Manifest, file: AvroFile, version: int, snapshot_id: int) -> _Shape:
+        """Like the old one, in today's version of the format."""
+        schema, unknown = _schemas(name, manifest, file, version)
+        head = {key: value for key, value in file.metadata.items() if not key.startswith("avro.")}
+        head |= {"partition-spec-id": str(manifest.spec_id), "format-version": str(version)}
+        if version > 1:
+            head["content"] = "data" if manifest.content == DATA else "deletes"
+        return cls(schema, unknown, head, version, snapshot_id)
 
 
 def _schemas(
@@ -250,7 +308,7 @@ def _partition(fields: list[Mapping[str, Any]], entries: Entries) -> pa.Array:
 
 
 def _summaries(
-    manifest: Manifest, layout: SpecLayout, values: pa.StructArray | None
+    manifest: Manifest, layout: SpecLayout, values: Sequence[pa.StructArray | None]
 ) -> tuple[Mapping[str, Any], ...] | None:
     """What the list says of each field; of one that nobody can read, what it said before, which was of more files."""
     found = []
@@ -261,13 +319,14 @@ def _summaries(
             names = ("contains_null", "contains_nan", "lower_bound", "upper_bound")
             found.append(dict(zip(names, manifest.summaries[place], strict=True)))
         else:
-            assert values is not None  # noqa: S101 - for the type checker: the spec has a field
-            found.append(summary_of(values.field(place), type_))
+            columns = [one.field(place) for one in values if one is not None]
+            found.append(summary_of(pa.chunked_array(columns, type_).combine_chunks(), type_))
     return tuple(found)
 
 
-def _gone(entries: Entries, leaving: Mask, layout: SpecLayout, values: pa.StructArray | None) -> Gone:
+def _gone(entries: Entries, leaving: Mask) -> Gone:
     mask = pa.array(leaving)
+    values, _ = entries.partition()
     columns = {
         "content": entries.column(e.CONTENT, pa.int32()).fill_null(0),
         "path": entries.columns[e.FILE_PATH],
@@ -278,7 +337,7 @@ def _gone(entries: Entries, leaving: Mask, layout: SpecLayout, values: pa.Struct
     }
     files = pa.table({key: column.filter(mask) for key, column in columns.items()})
     keys = {()} if values is None else _keys(values.filter(mask))
-    return Gone(files, frozenset((layout.spec_id, repr(key)) for key in keys))
+    return Gone(files, frozenset((entries.layout.spec_id, repr(key)) for key in keys))
 
 
 def _keys(values: pa.StructArray) -> set[tuple[object, ...]]:

@@ -181,11 +181,16 @@ def read_entries(
     return [_live(batch, manifests, layout) for batch in decoded]
 
 
-def whole_entries(manifest: Manifest, layout: SpecLayout, data: bytes) -> tuple[Entries, AvroFile]:
-    """The live entries of a manifest with every column that its writer has, and the file they are from."""
-    file = _avro_file(manifest, data)
-    (decoded,) = decode_columns([file], lambda _: True, ALL_NAMES)
-    return _live(decoded, [manifest], layout), file
+def whole_entries(
+    manifests: Sequence[Manifest], layout: SpecLayout, data: Sequence[bytes]
+) -> list[tuple[Entries, AvroFile]]:
+    """The live entries of manifests of one spec with every column that their writers have.
+
+    Manifests of one writer's schema stand together, with the first file of them.
+    """
+    files = [_avro_file(manifest, content) for manifest, content in zip(manifests, data, strict=True)]
+    decoded = decode_columns(files, lambda _: True, ALL_NAMES)
+    return [(_live(batch, manifests, layout), files[batch.given[0]]) for batch in decoded]
 
 
 def _avro_file(manifest: Manifest, data: bytes) -> AvroFile:

@@ -102,7 +102,7 @@ def manifest_bytes(
     content = DELETES if files[0].content else DATA
     if version > 1:
         head["content"] = "deletes" if content else "data"
-    data = avro_file(rows, written, schema_text(written), head, codec.name, codec.level)
+    data = avro_file([rows], written, schema_text(written), head, codec.name, codec.level)
     summaries = tuple(summary_of(column, type_) for column, type_ in zip(values, layout.types, strict=True))
     added = Count(len(files), sum(file.rows for file in files))
     return WrittenManifest(data, layout.spec_id, content, added=added, partitions=summaries)
