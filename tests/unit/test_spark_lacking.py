@@ -61,6 +61,7 @@ class _Spark:
         (NO_SCHEME.format("oss"), "oss://b/x", "org.apache.hadoop:hadoop-aliyun:3.4.2", "spark.hadoop.fs.oss.impl"),
         (NO_SCHEME.format("cosn"), "cosn://b/x", None, "spark.hadoop.fs.cosn.impl"),
         ("Incomplete HDFS URI, no host: hdfs:///x", "hdfs:///x", None, "spark.hadoop.fs.defaultFS"),
+        ("Incomplete HDFS URI, no host: hdfs:/x", "hdfs:/x", None, "spark.hadoop.fs.defaultFS"),
         ("java.lang.IllegalArgumentException: java.net.UnknownHostException: nn", "hdfs://nn/x", None, "defaultFS"),
         (
             "java.nio.file.AccessDeniedException: s3a://b/x: org.apache.hadoop.fs.s3a.auth.NoAuthWithAWSException",
@@ -81,6 +82,77 @@ def test_a_page_of_java_is_one_message_with_its_cure(text: str, path: str, packa
     assert "java" not in str(found)
 
 
+SDK = "software.amazon.awssdk.core.exception.SdkClientException: "
+GONE = "java.net.UnknownHostException"
+SERVICE = "attempting to interact with a service. See cause for the exact endpoint that is failing to resolve."
+HTTP = f"getFileStatus on s3a://b/x: {SDK}Unable to execute HTTP request: {{0}}:    {SDK}{{0}}: {{0}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "reason"),
+    [
+        (
+            "java.net.ConnectException: "
+            + HTTP.format("Connect to here:1 [here/127.0.0.1] failed: Connection refused"),
+            "s3://b/x",
+            "its store does not answer: Connect to here:1 [here/127.0.0.1] failed: Connection refused",
+        ),
+        (
+            "javax.net.ssl.SSLException: " + HTTP.format("Unsupported or unrecognized SSL message"),
+            "s3://b/x",
+            "its store does not answer: Unsupported or unrecognized SSL message",
+        ),
+        (
+            f"{GONE}: getFileStatus on s3a://b/x: {SDK}Received an {GONE} when {SERVICE}\nCaused by: {GONE}: gone",
+            "s3://b/x",
+            "there is no host 'gone'",
+        ),
+        (
+            "org.apache.hadoop.fs.s3a.UnknownStoreException: `s3a://b/x': getFileStatus on s3a://b/x: NoSuchBucket",
+            "s3://b/x",
+            "there is no such bucket",
+        ),
+        (
+            "org.apache.hadoop.fs.s3a.AWSRedirectException: Received permanent redirect response to region eu-west-1",
+            "s3://b/x",
+            "its bucket is in another region than the reader was told",
+        ),
+        (
+            "java.net.ConnectException: Call From vm/127.0.0.1 to nn:8020 failed on connection exception: java.net",
+            "hdfs://nn:8020/x",
+            "its name node does not answer: nn:8020, connection exception",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_handed", [True, False])
+def test_a_store_that_is_not_where_it_is_sought_is_not_one_that_wants_credentials(
+    text: str, path: str, reason: str, *, is_handed: bool
+) -> None:
+    access = Access("https://here", "us-east-1", "key", "secret") if is_handed else None
+    found = Reach(_Spark(), access).explained(RuntimeError(text + TRACE), [path])  # type: ignore[arg-type]
+    assert isinstance(found, SparkStorageError)
+    assert (found.reason, found.package) == (reason, None)
+    assert str(found).startswith(f"Spark cannot read {path}: {reason}. Check where the store is, by ")
+    assert not [word for word in ("open the table anew", "access.key", "secret") if word in str(found)]
+    assert "\n" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The provided token has expired. (Service: S3, Status Code: 400):ExpiredToken",
+        "org.apache.hadoop.fs.s3a.AWSBadRequestException: getFileStatus on s3a://b/x: (Status Code: 400)",
+    ],
+)
+def test_credentials_that_have_ended_are_told_as_such(text: str) -> None:
+    """A store answers them with 400, not with 403 as it does wrong ones."""
+    access = Access("https://here", "us-east-1", "key", "secret", "token")
+    found = Reach(_Spark(), access).explained(RuntimeError(text + TRACE), ["s3://b/x"])  # type: ignore[arg-type]
+    assert isinstance(found, SparkStorageError)
+    assert "have ended" in str(found)
+    assert "Open the table anew" in str(found)
+
+
 @pytest.mark.parametrize("text", ["Path does not exist: s3a://b/x", "Unable to infer schema", "a bug"])
 def test_other_errors_are_left_as_they_are(text: str) -> None:
     assert found_lack(text + TRACE) is None
@@ -92,7 +164,7 @@ def test_a_token_of_the_environment_is_not_given_to_a_key_of_the_catalog(monkeyp
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
         monkeypatch.setenv(name, name.lower())
     assert s3_access({"s3.access-key-id": "a", "s3.secret-access-key": "b"}) == Access(
-        "aws_endpoint_url", environment_access().region, "a", "b"
+        "https://aws_endpoint_url", environment_access().region, "a", "b"
     )
     found = environment_access()
     assert (found.key, found.secret, found.token) == (

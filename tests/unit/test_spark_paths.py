@@ -26,6 +26,10 @@ def test_a_pattern_leads_back_to_its_path(path: str) -> None:
         ("s3a://b/x//a=1/ü#.parquet", "s3a://b/x/a=1/%C3%BC%23.parquet"),
         ("/w/a.parquet", "hdfs://name:8020/w/a.parquet"),
         ("hdfs:///w//a.parquet", "hdfs://name:8020/w/a.parquet"),
+        ("hdfs:/w/a.parquet", "hdfs://name:8020/w/a.parquet"),
+        ("hdfs:/w/a.parquet", "hdfs:/w/a.parquet"),
+        ("hdfs:///w/a.parquet", "hdfs:/w/a.parquet"),
+        ("viewfs:/w/a%b.parquet", "viewfs://cluster/w/a%25b.parquet"),
         ("hdfs://name:8020/w/a.parquet", "hdfs://name:8020/w/a.parquet"),
         ("abfss://box@account.dfs.core.windows.net/a b", "abfss://box@account.dfs.core.windows.net/a%20b"),
     ],
@@ -41,10 +45,11 @@ def test_a_path_that_spark_does_not_list_is_an_error() -> None:
         as_shown(["/w/a.parquet", "/w/b.parquet"], ["file:/w/a.parquet"])
 
 
+@pytest.mark.parametrize("path", ["hdfs:///w/a.parquet", "hdfs:/w/a.parquet"])
 @pytest.mark.parametrize("listed", ["file:/w/a.parquet", "s3a://name/w/a.parquet"])
-def test_a_path_without_a_host_is_not_sought_in_another_file_system(listed: str) -> None:
+def test_a_path_without_a_host_is_not_sought_in_another_file_system(path: str, listed: str) -> None:
     with pytest.raises(UnreadableFileError, match="does not list"):
-        as_shown(["hdfs:///w/a.parquet"], [listed])
+        as_shown([path], [listed])
 
 
 def test_a_path_with_a_host_is_not_that_of_another_host() -> None:

@@ -25,6 +25,8 @@ _DENIED: Final = re.compile(
     r"|signature we calculated does not match|SignatureDoesNotMatch|INVALID_?ACCESS_?KEY_?ID",
     re.IGNORECASE,
 )
+_ENDED: Final = re.compile(r"Expired_?Token|token (?:included in the request )?(?:has|is) expired", re.IGNORECASE)
+_ANEW: Final = "The credentials for its store have ended: open the table anew for others."
 _NAMED_WRONG: Final = "What names it is damaged, or was written for another file system: restore that, or the file."
 _CURES: Final = {
     errno.ENOENT: RESTORE,
@@ -102,7 +104,9 @@ def unwritable(
     """The error for a file that cannot be put or removed; unknown if it may have been, all the same."""
     said = reason or (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     code = error.errno if isinstance(error, OSError) else None
-    helps = cure or _WRITE_CURES.get(code or 0) or (_MAY_WRITE if is_denied(error) else _AGAIN)
+    helps = cure or _WRITE_CURES.get(code or 0)
+    if helps is None:
+        helps = _ANEW if _ENDED.search(str(error)) else _MAY_WRITE if is_denied(error) else _AGAIN
     doubt = " Whether it was done all the same is not known: look before you try again." if unknown else ""
     return UnwritableFileError(
         f"cannot {verb} {shown(path)}: {said}. {helps}{doubt}", path=shown(path), reason=said, unknown=unknown
@@ -111,7 +115,8 @@ def unwritable(
 
 def is_denied(error: Exception) -> bool:
     """Whether a system, or a store's client, means that the user may not."""
-    return isinstance(error, PermissionError) or _DENIED.search(str(error)) is not None
+    said = str(error)
+    return isinstance(error, PermissionError) or any(mark.search(said) for mark in (_DENIED, _ENDED))
 
 
 def advice(error: Exception) -> str:
@@ -128,6 +133,8 @@ def advice(error: Exception) -> str:
             return RESTORE
         case PermissionError():
             return _GRANT
+        case _ if _ENDED.search(str(error)):
+            return _ANEW
         case _ if _DENIED.search(str(error)):
             return _GRANT
         case OSError():  # TimeoutError and ConnectionError, too

@@ -325,7 +325,10 @@ def _bloom(keys: DataFrame, type_: pa.DataType, count: int) -> Bloom:
         work = on_executors(keys.sparkSession, bloom_part, type_, count)
         parts = keys.coalesce(BLOOM_TASKS).mapInArrow(work, "bloom binary").toArrow()
     except Exception as error:
-        raise explained(error) from error
+        found = explained(error)
+        if found is not error:
+            raise found from error
+        raise
     return merged(parts.column("bloom").to_pylist(), type_, count)
 
 

@@ -23,7 +23,8 @@ HADOOP: Final = "3.4.2"
 CLOUD: Final = "org.apache.spark:spark-hadoop-cloud_2.13:{spark}"
 _AZURE: Final = ("spark.hadoop.fs.azure.account.auth.type.ACCOUNT", "spark.hadoop.fs.azure.account.key.ACCOUNT")
 _S3_KEYS: Final = ("spark.hadoop.fs.s3a.access.key", "spark.hadoop.fs.s3a.secret.key")
-_S3_ALL: Final = (*_S3_KEYS, "spark.hadoop.fs.s3a.endpoint", "spark.hadoop.fs.s3a.endpoint.region")
+_S3_PLACE: Final = ("spark.hadoop.fs.s3a.endpoint", "spark.hadoop.fs.s3a.endpoint.region")
+_S3_ALL: Final = (*_S3_KEYS, *_S3_PLACE)
 _OSS: Final = ("impl", "endpoint", "accessKeyId", "accessKeySecret")
 _GS: Final = ("spark.hadoop.fs.gs.auth.type", "spark.hadoop.fs.gs.auth.service.account.json.keyfile")
 _HDFS: Final = ("spark.hadoop.fs.defaultFS",)
@@ -53,8 +54,20 @@ _REFUSED: Final = (
     ("AccessDeniedException", "s3a", "the store refuses who enters"),
     ("Invalid configuration value detected for fs.azure.account.key", "abfs", "it was given no credentials"),
     ("Incomplete HDFS URI, no host", "hdfs", "no name node is set for paths without one"),
+    # A request for a file's size is answered without a reason: a token that has ended, or another region.
+    ("ExpiredToken", "s3a", "the credentials have ended"),
+    ("AWSBadRequestException", "s3a", "the store calls the request a bad one: credentials may have ended"),
 )
+_WRONG: Final = (
+    ("UnknownStoreException", "s3a", "there is no such bucket"),
+    ("NoSuchBucket", "s3a", "there is no such bucket"),
+    ("AWSRedirectException", "s3a", "its bucket is in another region than the reader was told"),
+)
+_NO_ANSWER: Final = re.compile(r"Unable to execute HTTP request: (.+?)(?::? {2,}|\n|\Z)")
+_NO_NODE: Final = re.compile(r"Call From \S+ to (\S+) failed on ([^:\n]+)")
 _NO_HOST: Final = re.compile(r"UnknownHostException: ([^\s:]+)")
+_IN_CLIENT: Final = "when attempting to interact with a service"
+"""Of a host that Amazon's client does not find: a cause further down names it."""
 _VERSION: Final = "select java_method('org.apache.hadoop.util.VersionInfo', 'getVersion')"
 
 
@@ -62,29 +75,35 @@ _VERSION: Final = "select java_method('org.apache.hadoop.util.VersionInfo', 'get
 class Lack:
     """What a session does not have, or may not do."""
 
-    kind: Literal["scheme", "class", "entry"]
+    kind: Literal["scheme", "class", "entry", "answer"]
     scheme: str
     reason: str
 
     def explained(self, spark: SparkSession, path: str, *, handed: bool) -> SparkStorageError:
         """The error for a file that is not read for it. handed: with settings that tamis has given to the reader."""
         mine = path.partition("://")[0].lower()
-        scheme = mine if self.kind == "entry" and mine in _STORES else self.scheme
+        has_client = self.kind in {"entry", "answer"}
+        scheme = mine if has_client and mine in _STORES else self.scheme
         package, settings = _STORES.get(scheme, (None, (f"spark.hadoop.fs.{scheme}.impl",)))
-        if self.kind == "entry":
+        if self.kind == "answer" and scheme in S3:
+            settings = _S3_PLACE
+        if has_client:
             package = None
         elif package is not None:
             package = package.format(hadoop=_hadoop(spark), spark=spark.version)
         settings = tuple(name.replace("ACCOUNT", _account(path)) for name in settings)
         cures = [] if package is None else [f"start it with spark.jars.packages={package}"]
-        if handed and self.kind == "entry":
+        if self.kind == "answer":
+            told = "what the table was opened with" if handed else ", ".join(settings)
+            cures.append(f"check where the store is, by {told}, and that Spark's machines reach it")
+        elif handed and self.kind == "entry":
             cures.append("open the table anew: credentials that a catalog gives end")
         elif not handed:
             cures.append(f"give it what the store needs of {', '.join(settings)}")
         text = f"{', and '.join(cures)}."
         if not handed and scheme in S3:
             text += " With storage='catalog' its reader gets what the table was opened with."
-        what = "Spark cannot read" if self.kind == "entry" else "Spark has no client to read"
+        what = "Spark cannot read" if has_client else "Spark has no client to read"
         return SparkStorageError(
             f"{what} {shown(path)}: {self.reason}. {text[0].upper()}{text[1:]}",
             path=shown(path),
@@ -107,9 +126,22 @@ def found_lack(text: str) -> Lack | None:
     for mark, scheme, reason in _REFUSED:
         if mark in text:
             return Lack("entry", scheme, reason)
-    if found := _NO_HOST.search(text):
-        return Lack("entry", "hdfs", f"there is no host {found[1]!r}")
-    return None
+    return _unanswered(text)
+
+
+def _unanswered(text: str) -> Lack | None:
+    """A store that is not where the session seeks it."""
+    for mark, scheme, reason in _WRONG:
+        if mark in text:
+            return Lack("answer", scheme, reason)
+    hosts = [found[1] for found in _NO_HOST.finditer(text)]
+    if _IN_CLIENT in text and hosts:
+        return Lack("answer", "s3a", f"there is no host {hosts[-1]!r}")
+    if found := _NO_ANSWER.search(text):
+        return Lack("answer", "s3a", f"its store does not answer: {found[1]}")
+    if found := _NO_NODE.search(text):
+        return Lack("answer", "hdfs", f"its name node does not answer: {found[1]}, {found[2]}")
+    return Lack("answer", "hdfs", f"there is no host {hosts[0]!r}") if hosts else None
 
 
 def is_of(scheme: str, path: str) -> bool:

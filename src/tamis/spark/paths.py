@@ -17,7 +17,8 @@ __all__ = ["as_shown", "canonical", "check_visible", "pattern", "plain"]
 
 _GLOB: Final = re.compile(r"[{}\[\]*?\\]")
 _FILE: Final = re.compile(r"^file:/*")
-_URI: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(/.*)$")
+_URI: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)$")
+"""Hadoop writes one without a host as hdfs:/x, and reads hdfs:///x as the same."""
 
 
 def pattern(path: str) -> str:
@@ -85,7 +86,7 @@ def canonical(path: str) -> str:
         return "/" + re.sub("//+", "/", path[local.end() :])
     uri = _URI.match(path)
     if uri:
-        return f"{uri[1]}://{uri[2]}{re.sub('//+', '/', uri[3])}"
+        return f"{uri[1]}://{uri[2] or ''}{re.sub('//+', '/', uri[3])}"
     return re.sub("//+", "/", path)
 
 

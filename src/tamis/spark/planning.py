@@ -78,17 +78,18 @@ def sift_with(
     try:
         return _elsewhere(reach, listing, sieve, progress)
     except _NotReadable as error:
-        # If a file is missing or damaged, the local plan says so as it always does.
-        plan = sift_here(listing, sieve, progress)
-        if executors == "always":
-            if isinstance(error.__cause__, SparkStorageError):
-                raise error.__cause__ from error
-            raise ExecutorError(
-                f"cannot plan {name} on the executors: {error}. Plan with executors='auto' to plan here.",
-                needs="readable metadata files",
-                reason=str(error),
-            ) from error
-        return _noted(plan, f"planned by this process alone: {error}")
+        fault = error
+    # If a file is missing or damaged, the local plan says so as it always does.
+    plan = sift_here(listing, sieve, progress)
+    if executors == "always":
+        if isinstance(fault.__cause__, SparkStorageError):
+            raise fault.__cause__
+        raise ExecutorError(
+            f"cannot plan {name} on the executors: {fault}. Plan with executors='auto' to plan here.",
+            needs="readable metadata files",
+            reason=str(fault),
+        ) from fault
+    return _noted(plan, f"planned by this process alone: {fault}")
 
 
 class _NotReadable(Exception):
@@ -151,7 +152,10 @@ def _judged(reach: Reach, sieve: Sieve, reader: Reader, wave: Sequence[tuple[int
         with with_settings(spark, {**listed, ROWS: FEW_ROWS}):
             found = _grouped(reach, wave).mapInArrow(work, ANSWER).toArrow()
     except Exception as error:
-        raise _told(error) from error
+        told = _told(error)
+        if told is not error:
+            raise told from error
+        raise
     answers = dict(zip(found["unit"].to_pylist(), found["answer"], strict=True))
     for number, _ in wave:
         if number not in answers:

@@ -144,7 +144,10 @@ def _listed(reach: Reach, reader: DataFrameReader, paths: Sequence[str], file_fo
             # Java's errors come as py4j's, as PySpark's, and as those of Spark Connect: they share no root.
             if reach.other(error, instead):
                 continue
-            raise reach.explained(error, paths) or _explained(error, file_format, paths, addresses) from error
+            found = reach.explained(error, paths) or _explained(error, file_format, paths, addresses)
+            if found is not error:  # none is its own cause: chains of causes have an end
+                raise found from error
+            raise
         reach.served(instead)
         return Relation(frame, tuple(paths), tuple(addresses))
 

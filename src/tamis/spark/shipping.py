@@ -136,7 +136,10 @@ def _probe(spark: SparkSession) -> list[dict[str, Any]]:
     try:
         rows = frame.collect()
     except Exception as error:
-        raise explained(error) from error
+        found = explained(error)
+        if found is not error:
+            raise found from error
+        raise
     return [json.loads(row[0]) for row in rows]
 
 

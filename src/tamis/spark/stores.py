@@ -44,7 +44,7 @@ SECRETS: Final = ("access.key", "secret.key", "session.token")
 REDACTION: Final = "spark.sql.redaction.string.regex"
 """What Spark takes out of texts that it shows or keeps: the requests to a Connect server are such."""
 REDACTED: Final = r'fs[.]s3a[.][^"]*"\s*value: "[^"]*"'
-_SCHEME: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)")
+_SCHEME: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*)|/)")
 _SALT: Final = secrets.token_bytes(16)
 """Names of schemes tell nothing of what they stand for, and those of two processes differ."""
 
@@ -172,7 +172,7 @@ def _kept(store: str) -> SparkStorageError:
 def _store(path: str) -> tuple[str, str]:
     """The scheme of a path and its authority, such as a bucket."""
     found = _SCHEME.match(path)
-    return (found[1], found[2]) if found else ("", "")
+    return (found[1], found[2] or "") if found else ("", "")
 
 
 def _with(path: str, known: dict[str, str]) -> str:

@@ -62,7 +62,10 @@ def _collected(frame: DataFrame, stage: Stage, token: str, apart: ToldRows | Non
         stage.discard(token)
         if not isinstance(error, Exception):
             raise
-        raise _explained(error, stage) from error
+        told = _explained(error, stage)
+        if told is not error:
+            raise told from error
+        raise
     return [pickle.loads(row[0]) for row in found]  # noqa: S301 - what our own tasks wrote
 
 
@@ -95,7 +98,10 @@ def mark_rows(places: DataFrame, stage: DeleteStage, token: str) -> list[Marked]
         stage.discard(token)
         if not isinstance(error, Exception):
             raise
-        raise _unwritten(str(error)) or _known(error) from error
+        told = _unwritten(str(error)) or _known(error)
+        if told is not error:
+            raise told from error
+        raise
     return [pickle.loads(row[0]) for row in found]  # noqa: S301 - what our own tasks wrote
 
 

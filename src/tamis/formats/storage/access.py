@@ -10,19 +10,36 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
-from urllib.parse import urlsplit
 
 from tamis.errors import SparkStorageError
 from tamis.formats.errors import shown
 
-__all__ = ["S3", "Access", "Grants", "access_of", "environment_access", "not_handed", "renamed", "s3_access"]
+__all__ = [
+    "ANY_REGION",
+    "S3",
+    "Access",
+    "Grants",
+    "access_of",
+    "environment_access",
+    "environment_endpoint",
+    "environment_region",
+    "not_handed",
+    "renamed",
+    "s3_access",
+    "s3_place",
+]
 
 S3: Final = frozenset({"s3", "s3a", "s3n"})
 """Schemes of the one store whose access can be handed on."""
 
+ANY_REGION: Final = "us-east-1"
+"""Of a store that is not Amazon's and was given none: most of them take requests that are signed for this one."""
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_NOT_HANDED: Final = ("s3.signer", "s3.signer.uri", "s3.signer.endpoint", "s3.role-arn", "client.role-arn")
+_NOT_HANDED: Final = (
+    *("s3.signer", "s3.signer.uri", "s3.signer.endpoint", "s3.role-arn", "client.role-arn"),
+    *("s3.profile-name", "client.profile-name"),
+)
 """Properties by which a client asks somebody else for each request, or for other credentials."""
 
 
@@ -51,11 +68,8 @@ class Access:
 
     def for_arrow(self) -> dict[str, Any]:
         """What pyarrow's client for S3 is told, on whichever machine: the one form in which credentials travel."""
-        endpoint = urlsplit(self.endpoint or "")
         told: dict[str, Any] = {
-            "endpoint_override": endpoint.netloc or None,
-            "scheme": endpoint.scheme or None,
-            "region": self.region,
+            **s3_place(self.endpoint, self.region),
             "force_virtual_addressing": self.virtual_hosts or None,
             "anonymous": self.anonymous or None,
         }
@@ -96,8 +110,8 @@ def s3_access(properties: Mapping[str, str]) -> Access:
     signed = said.get("s3.remote-signing-enabled", "true").lower() != "false"
     needs = next((name for name in _NOT_HANDED if name in said and ("signer" not in name or signed)), None)
     return Access(
-        said.get("s3.endpoint") or _first(_ENDPOINTS),
-        _said(said, "region") or _first(_REGIONS),
+        _whole(said.get("s3.endpoint")) or environment_endpoint(),
+        _said(said, "region") or environment_region(),
         key if key and secret else None,
         secret if key and secret else None,
         token if key and secret else None,
@@ -105,6 +119,16 @@ def s3_access(properties: Mapping[str, str]) -> Access:
         said.get("s3.force-virtual-addressing", "").lower() == "true",
         needs,
     )
+
+
+def s3_place(endpoint: str | None, region: str | None) -> dict[str, Any]:
+    """What pyarrow's client for S3 is told of where the store is.
+
+    Amazon's buckets know their region and can be asked for it; other stores have to be given any.
+    """
+    if not endpoint:
+        return {"region": region} if region else {}
+    return {"endpoint_override": endpoint, "region": region or ANY_REGION}
 
 
 def not_handed(path: str, access: Access) -> SparkStorageError | None:
@@ -138,6 +162,21 @@ def renamed(properties: Mapping[str, object], names: Mapping[str, tuple[str, ...
 
 def _said(said: Mapping[str, str], name: str) -> str | None:
     return said.get(f"s3.{name}") or said.get(f"client.{name}")
+
+
+def environment_endpoint() -> str | None:
+    """Where the environment says that S3 is; None for Amazon's own."""
+    return _whole(_first(_ENDPOINTS))
+
+
+def environment_region() -> str | None:
+    """The region that the environment says."""
+    return _first(_REGIONS)
+
+
+def _whole(endpoint: str | None) -> str | None:
+    """The endpoint with its scheme. Clients take one without for https, or cannot read it."""
+    return f"https://{endpoint}" if endpoint and "://" not in endpoint else endpoint
 
 
 def _first(names: tuple[str, ...]) -> str | None:

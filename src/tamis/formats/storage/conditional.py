@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from pyarrow.fs import resolve_s3_region
-
 from tamis.errors import MissingDependency, UnwritableFileError
 from tamis.formats.errors import is_denied, unwritable
-from tamis.formats.storage.access import Access
+from tamis.formats.storage.access import ANY_REGION, Access, environment_endpoint, environment_region
 from tamis.formats.storage.disk import unfinished_name
+from tamis.formats.storage.s3 import bucket_region
 from tamis.formats.storage.secrets import safe_message
 
 __all__ = ["put_object_if_absent", "s3_endpoint"]
@@ -39,11 +38,8 @@ def s3_endpoint() -> dict[str, str]:
 
     The region is given only with it. Amazon's own buckets are asked for theirs, which may be another.
     """
-    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
-        if endpoint := os.environ.get(name):
-            region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-            return {"s3.endpoint": endpoint, "s3.region": region}
-    return {}
+    endpoint = environment_endpoint()
+    return {"s3.endpoint": endpoint, "s3.region": environment_region() or ANY_REGION} if endpoint else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +156,7 @@ def _config(given: Access, bucket: str) -> Any:  # noqa: ANN401 - a typed dict o
         "secret_access_key": given.secret,
         "session_token": given.token,
         "endpoint": given.endpoint,
-        "region": given.region or ("us-east-1" if given.endpoint else resolve_s3_region(bucket)),
+        "region": given.region or (ANY_REGION if given.endpoint else bucket_region(bucket)),
     }
     flags = {"skip_signature": given.anonymous, "virtual_hosted_style_request": given.virtual_hosts}
     return {name: value for name, value in said.items() if value is not None} | flags
@@ -169,7 +165,7 @@ def _config(given: Access, bucket: str) -> Any:  # noqa: ANN401 - a typed dict o
 def _environment(bucket: str) -> Any:  # noqa: ANN401 - a typed dict of obstore's
     settings = s3_endpoint()
     if not settings:
-        return {"region": resolve_s3_region(bucket)}
+        return {"region": bucket_region(bucket)}
     return {"region": settings["s3.region"], "endpoint": settings["s3.endpoint"]}
 
 

@@ -17,10 +17,11 @@ from pyarrow import fs
 from tamis.errors import UnwritableFileError
 from tamis.formats.errors import is_denied, unwritable
 from tamis.formats.storage import Listed
-from tamis.formats.storage.access import Access, environment_access
+from tamis.formats.storage.access import Access, environment_access, s3_place
 from tamis.formats.storage.conditional import put_object_if_absent, s3_endpoint
 from tamis.formats.storage.disk import UNFINISHED, LocalStorage
 from tamis.formats.storage.local import local_path
+from tamis.formats.storage.s3 import s3_client
 from tamis.formats.storage.secrets import explained, safe_reason
 
 __all__ = ["EnvironmentStorage", "s3_endpoint"]
@@ -134,20 +135,10 @@ def _client(scheme: str, bucket: str, location: str, given: Access | None) -> fs
     """Arrow's client for a store, with what the environment says. Arrow finds credentials there, but no endpoint."""
     match scheme:
         case "s3" | "s3a" | "s3n" if given is not None:
-            return fs.S3FileSystem(
-                access_key=given.key,
-                secret_key=given.secret,
-                session_token=given.token,
-                anonymous=given.anonymous,
-                endpoint_override=given.endpoint,
-                region=given.region or (fs.resolve_s3_region(bucket) if given.endpoint is None else "us-east-1"),
-                force_virtual_addressing=given.virtual_hosts,
-            )
+            return s3_client(bucket, given.for_arrow())
         case "s3" | "s3a" | "s3n":
             settings = s3_endpoint()
-            if not settings:
-                return fs.S3FileSystem(region=fs.resolve_s3_region(bucket))
-            return fs.S3FileSystem(endpoint_override=settings["s3.endpoint"], region=settings["s3.region"])
+            return s3_client(bucket, s3_place(settings.get("s3.endpoint"), settings.get("s3.region")))
         case "gs" | "gcs":
             return fs.GcsFileSystem()
         case "abfs" | "abfss":

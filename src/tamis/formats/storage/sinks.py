@@ -12,14 +12,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
 from tamis.formats.errors import shown
-from tamis.formats.storage.access import S3
+from tamis.formats.storage.access import S3, s3_place
 from tamis.formats.storage.local import local_file, put_path
+from tamis.formats.storage.s3 import s3_client
 from tamis.formats.storage.secrets import safe_reason
 
 __all__ = ["BECAUSE", "SCHEMES", "UNWRITTEN", "DataStore", "Sink", "is_hosted", "is_local"]
@@ -109,13 +109,8 @@ class DataStore:
         scheme, _, rest = path.partition("://")
         host, slash, key = rest.partition("/")
         if scheme in S3:
-            endpoint = urlsplit(self.settings.get("s3.endpoint", ""))
-            options: dict[str, Any] = {}
-            if endpoint.netloc:
-                options = {"endpoint_override": endpoint.netloc, "scheme": endpoint.scheme}
-            if region := self.settings.get("s3.region"):
-                options["region"] = region
-            return fs.S3FileSystem(**{**options, **self.entry}), rest
+            where = s3_place(self.settings.get("s3.endpoint"), self.settings.get("s3.region"))
+            return s3_client(host, {**where, **self.entry}), rest
         # Only the root is taken for a URI: Arrow would undo escapes in the rest, which are part of the file's name.
         system, root = fs.FileSystem.from_uri(f"{'gs' if scheme == 'gcs' else scheme}://{host}/")
         return system, f"{root.rstrip('/')}{slash}{key}"
