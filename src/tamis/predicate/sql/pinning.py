@@ -3,13 +3,14 @@
 Law: the text that comes out means to Spark, whenever it is evaluated, what the text that goes in means at the moment
 of planning. `now()`, `current_date()` and their like become literals, so that files are pruned and rows are filtered
 by one and the same time; the table's name, or its alias, in front of a column is left out, for the rows are read
-without either. Nothing else is touched: strings, comments and names of columns stay as they are written.
+without either. Nothing else is touched: strings, comments and names of columns stay as they are written, and so does
+what a lambda calls its parameters, whatever else is called so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,6 +33,7 @@ _BARE: Final = frozenset({"current_timestamp", "current_date"})
 _WALL: Final = "localtimestamp"
 _CLOCKS: Final = _INSTANT | _DATE | {_WALL}
 _CLOCK_WORD: Final = re.compile(rf"\b(?:{'|'.join(sorted(_CLOCKS))})\b", re.IGNORECASE)
+_AFTER_LAMBDA: Final = frozenset({Kind.COMMA, Kind.R_PAREN, Kind.R_BRACKET})
 _QUERY: Final = frozenset({Kind.SELECT, Kind.WITH, Kind.FROM, Kind.VALUES})
 
 
@@ -79,17 +81,47 @@ def pinned(
     if not asked_clock and not asked_names:
         return Pinned(text)
     words, edits = read(text), _Edits()
+    lambdas = tuple(_lambdas(words, case_sensitive=case_sensitive))
     if asked_clock:
-        _pin_clock(words, schema, instant, zone, edits)
+        _pin_clock(words, schema, instant, zone, lambdas, edits)
     if asked_names:
         find = _Finder(schema, tuple(names), alias, case_sensitive)
-        _strip_names(words, find, edits)
+        _strip_names(words, find, lambdas, edits)
     notes = [f"{shown} is taken as {value}" for shown, value in edits.told.items()]
     said = (f"{', '.join(notes)}: for the plan, and for the rows that are read by it.",) if notes else ()
     return Pinned(edits.apply(text), said)
 
 
-def _pin_clock(words: Words, schema: Schema, instant: int, zone: Zone, edits: _Edits) -> None:
+@dataclass(frozen=True, slots=True)
+class _Lambda:
+    """`x -> ...`, or `(x, y) -> ...`: names of its own in a range of tokens."""
+
+    parameters: frozenset[str]
+    start: int
+    end: int
+    case_sensitive: bool
+
+    def names(self, words: Words, index: int) -> bool:
+        """Whether the token at index is one of its parameters."""
+        name = words.tokens[index].text
+        return self.start <= index < self.end and (name if self.case_sensitive else name.lower()) in self.parameters
+
+
+def _lambdas(words: Words, *, case_sensitive: bool) -> Iterator[_Lambda]:
+    opening = {close: start for start, close in words.closing.items()}
+    for arrow in range(1, len(words.tokens)):
+        if words.kind(arrow) is not Kind.ARROW:
+            continue
+        start = opening.get(arrow - 1, arrow - 1)
+        names = (words.tokens[index].text for index in range(start, arrow) if _is_name(words.tokens[index]))
+        ends = (index for index in words.steps(arrow + 1, len(words.tokens)) if words.kind(index) in _AFTER_LAMBDA)
+        parameters = frozenset(name if case_sensitive else name.lower() for name in names)
+        yield _Lambda(parameters, start, next(ends, len(words.tokens)), case_sensitive)
+
+
+def _pin_clock(
+    words: Words, schema: Schema, instant: int, zone: Zone, lambdas: Sequence[_Lambda], edits: _Edits
+) -> None:
     columns = {column.path[0].lower() for column in schema.columns}
     for index, token in enumerate(words.tokens):
         word = token.text.lower()
@@ -100,7 +132,8 @@ def _pin_clock(words: Words, schema: Schema, instant: int, zone: Zone, edits: _E
         called = words.kind(index + 1) is Kind.L_PAREN
         if called and words.kind(index + 2) is not Kind.R_PAREN:
             continue
-        bare = word in _BARE and word not in columns and words.kind(index + 1) not in {Kind.DOT, Kind.ARROW}
+        bare = word in _BARE and word not in columns and words.kind(index + 1) is not Kind.DOT
+        bare = bare and not any(one.names(words, index) for one in lambdas)
         if not called and not bare:
             continue
         last = words.tokens[index + 2] if called else token
@@ -155,7 +188,7 @@ class _Finder:
         return True
 
 
-def _strip_names(words: Words, find: _Finder, edits: _Edits) -> None:
+def _strip_names(words: Words, find: _Finder, lambdas: Sequence[_Lambda], edits: _Edits) -> None:
     """Leave the table's name out, but in a query within the condition, which may have tables of its own."""
     index = 0
     while index < len(words.tokens):
@@ -165,7 +198,8 @@ def _strip_names(words: Words, find: _Finder, edits: _Edits) -> None:
         end = index
         while words.kind(end + 1) is Kind.DOT and end + 2 < len(words.tokens) and _is_name(words.tokens[end]):
             end += 2
-        if end > index and words.kind(end + 1) is not Kind.L_PAREN and _is_name(words.tokens[end]):
+        is_own = any(one.names(words, index) for one in lambdas)
+        if end > index and words.kind(end + 1) is not Kind.L_PAREN and _is_name(words.tokens[end]) and not is_own:
             count = find.qualifier(tuple(token.text for token in words.tokens[index : end + 1 : 2]))
             if count:
                 edits.edits.append((words.tokens[index].start, words.tokens[index + 2 * count].start, ""))

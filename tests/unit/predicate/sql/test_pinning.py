@@ -141,6 +141,31 @@ def test_name_of_the_table_in_front_of_a_column_is_left_out(text: str, made: str
     assert pin(text, names=NAMES) == (text if made is None else made)
 
 
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("exists(arr, events -> events.i = 5)", None),
+        ("exists(arr, Events -> eVents.i = events.p)", None),
+        (
+            "exists(arr, `events` -> `events`.i = 5) and events.i = 1",
+            "exists(arr, `events` -> `events`.i = 5) and i = 1",
+        ),
+        (
+            "aggregate(arr, 0, (acc, events) -> acc + events.i, acc -> acc) > events.i",
+            "aggregate(arr, 0, (acc, events) -> acc + events.i, acc -> acc) > i",
+        ),
+        ("exists(arr, e -> e.i = events.i)", "exists(arr, e -> e.i = i)"),
+        ("exists(arr, events -> exists(arr, e -> e.i = events.i))", None),
+        ("transform(arr, events -> events.i)[0] = events.i", "transform(arr, events -> events.i)[0] = i"),
+        ("exists(array(1), current_timestamp -> current_timestamp = 1)", None),
+        ("exists(arr, (x, current_date) -> current_date.i = x)", None),
+    ],
+)
+def test_parameter_of_a_lambda_is_what_the_lambda_says(text: str, made: str | None) -> None:
+    """Without its name it would be a column of the table: another condition, of other rows."""
+    assert pin(text, names=NAMES) == (text if made is None else made)
+
+
 def test_column_comes_before_the_name_of_the_table() -> None:
     """A struct that is called as the table is stays what it has always been."""
     assert pin("st.p = 1", names=("st",)) == "st.p = 1"
