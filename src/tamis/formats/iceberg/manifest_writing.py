@@ -174,6 +174,8 @@ def _maps(maps: Sequence[Mapping[int, Any]], value: pa.DataType) -> pa.ListArray
 def summary_of(column: pa.Array, type_: pa.DataType) -> dict[str, Any]:
     """What a manifest list says of a field: are there nulls, NaN, and between what all other values lie."""
     nan = False
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage  # a uuid's bytes, which Arrow can order
     if pt.is_floating(type_):
         is_nan = pc.fill_null(pc.is_nan(column), False)
         nan = bool(pc.any(is_nan).as_py())
