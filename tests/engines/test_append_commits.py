@@ -270,7 +270,6 @@ def test_a_branch_takes_rows_that_main_does_not_have(warehouse: Warehouse) -> No
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("write.object-storage.enabled", "true"),
         ("write.wap.enabled", "true"),
         ("write.format.default", "orc"),
         ("write.location-provider.impl", "com.example.Provider"),

@@ -18,11 +18,22 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from tamis.sieve.transforms import Transform
+from tamis.sieve.transforms.bucket import bucket_of_keys
 
-__all__ = ["Place"]
+__all__ = ["Hashed", "Place"]
 
 LONGEST: Final = 180
 """Bytes of a folder's name. File systems take 255, and object stores a thousand for a whole path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """Paths that begin with a hash, so that an object store spreads them (`write.object-storage.enabled`)."""
+
+    context: str = ""
+    """What tells the table, of a folder that is not inside of the table's own."""
+    partitions: bool = True
+    """Whether they name the partition as well (`write.object-storage.partitioned-paths`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,7 @@ class Place:
     names: tuple[str, ...] = ()
     transforms: tuple[Transform, ...] = ()
     types: tuple[pa.DataType, ...] = ()
+    hashed: Hashed | None = None
 
     def path(self, values: Sequence[object], name: str) -> str:
         """The path of a file of the partition with these plain values."""
@@ -41,7 +53,24 @@ class Place:
             for field, transform, type_, value in zip(self.names, self.transforms, self.types, values, strict=True)
             if transform.name != "void"
         ]
-        return "/".join([self.folder, *told, name])
+        if self.hashed is None:
+            return "/".join([self.folder, *told, name])
+        inner = "/".join([*told, name] if self.hashed.partitions else [name])
+        if self.hashed.context:
+            return f"{self.folder}/{_digest(inner)}/{self.hashed.context}/{inner}"
+        return f"{self.folder}/{_digest(inner)}{'/' if self.hashed.partitions else '-'}{inner}"
+
+
+def _digest(name: str) -> str:
+    """As Iceberg's own library has it: the last 20 bits of the name's hash, four of them a folder, three times.
+
+    >>> _digest("a")
+    '0101/0110/1001/10110010'
+    """
+    found = bucket_of_keys(pa.array([name.encode()], pa.large_binary()), pa.string(), 1 << 20)
+    assert found is not None  # noqa: S101 - for the type checker: texts have a hash
+    bits = f"{int(found[0]):020b}"
+    return "/".join([bits[:4], bits[4:8], bits[8:12], bits[12:]])
 
 
 def _folder(name: str, value: str) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+
 from tamis.errors import CommitRefused
 from tamis.formats.avro.writer import CODECS
 from tamis.formats.edit import Cluster, Stage, WriteField
 from tamis.formats.errors import shown
 from tamis.formats.iceberg.data_files import DataFiles, ParquetOptions
-from tamis.formats.iceberg.data_paths import Place
+from tamis.formats.iceberg.data_paths import Hashed, Place
 from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.manifest_writing import Codec
 from tamis.formats.iceberg.metadata import SpecLayout, TableMetadata
@@ -29,10 +31,12 @@ __all__ = [
     "data_folder",
     "number",
     "parquet_options",
+    "place_of",
     "stage_of",
     "write_fields",
 ]
 
+HASHED: Final = "write.object-storage.enabled"
 TARGET_BYTES: Final = 512 << 20
 TASK_BYTES: Final = 384 << 20
 """Of Spark's shuffle: compressed rows take about three times what they take in Parquet, so a file of 128 MB."""
@@ -59,12 +63,6 @@ def check_supported(name: str, document: Mapping[str, Any], metadata: TableMetad
         key.startswith("encryption.") and key.endswith("key-id") for key in properties
     ):
         refuse("encryption", "it is encrypted, and this version writes no encrypted files")
-    if _true(properties, "write.object-storage.enabled"):
-        refuse(
-            "write.object-storage.enabled",
-            "write.object-storage.enabled asks for hashed paths, which this version does not make. Write to it with "
-            "its own engine, or unset the property",
-        )
     if _true(properties, "write.wap.enabled"):
         refuse(
             "write.wap.enabled",
@@ -108,12 +106,7 @@ def stage_of(
         spec_id=metadata.default_spec_id,
         partition_types=types,
         given=tuple(place for place, one in enumerate(spec_fields) if one.transform.name != "void"),
-        place=Place(
-            data_folder(metadata),
-            tuple(one.name for one in spec_fields),
-            tuple(one.transform for one in spec_fields),
-            types,
-        ),
+        place=place_of(metadata, layout),
         storage=storage,
         modes=metrics_modes(fields, metadata.properties, sorted_ids),
         target_bytes=number(metadata.properties, "write.target-file-size-bytes", TARGET_BYTES),
@@ -195,8 +188,27 @@ def data_folder(metadata: TableMetadata) -> str:
     """Where data files go."""
     location = metadata.location.rstrip("/")
     properties = metadata.properties
-    chosen = properties.get("write.data.path") or properties.get("write.folder-storage.path") or f"{location}/data"
-    return chosen.rstrip("/")
+    names = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+    said = (properties.get(name) for name in names if "object" not in name or _true(properties, HASHED))
+    return next(filter(None, said), f"{location}/data").rstrip("/")
+
+
+def place_of(metadata: TableMetadata, layout: SpecLayout | None = None) -> Place:
+    """Where files of the spec lie; None for those of no one partition.
+
+    Values that nobody can type are spelt as they are: a path says nothing to a reader.
+    """
+    folder, location = data_folder(metadata), metadata.location.rstrip("/")
+    hashed = None
+    if _true(metadata.properties, HASHED):
+        context = "" if folder.startswith(location) else "/".join(location.rsplit("/", 2)[-2:])
+        named = metadata.properties.get("write.object-storage.partitioned-paths", "true").strip().lower() == "true"
+        hashed = Hashed(context, named)
+    if layout is None:
+        return Place(folder, hashed=hashed)
+    fields = layout.spec.fields
+    types = tuple(pa.null() if type_ is None else type_ for type_ in layout.types)
+    return Place(folder, tuple(one.name for one in fields), tuple(one.transform for one in fields), types, hashed)
 
 
 def avro_codec(properties: Mapping[str, str]) -> Codec:

@@ -21,9 +21,8 @@ from tamis.formats.iceberg.data_paths import Place
 from tamis.formats.iceberg.delete_files import Bitmaps, PositionFiles
 from tamis.formats.iceberg.homes import Home, State
 from tamis.formats.iceberg.kept_deletes import KeptDeletes
-from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.iceberg.puffin import Vector, puffin_file, vector_blob
-from tamis.formats.iceberg.stage import TASK_BYTES, check_supported, data_folder, number, parquet_options
+from tamis.formats.iceberg.stage import TASK_BYTES, check_supported, number, parquet_options, place_of
 from tamis.formats.iceberg.vectors import decode_vector
 from tamis.formats.roaring import bitmap, positions
 from tamis.formats.storage.sinks import DataStore
@@ -63,14 +62,17 @@ def delete_stage(
         by_file = metadata.properties.get(GRANULARITY, "partition").strip().lower() == "file"
         made = PositionFiles(
             {path: (one.spec_id, one.partition) for path, one in targets.items()},
-            {spec_id: _place(metadata, spec_id) for spec_id in {one.spec_id for one in targets.values()}},
+            {
+                spec_id: place_of(metadata, metadata.layout(spec_id))
+                for spec_id in {one.spec_id for one in targets.values()}
+            },
             storage,
             parquet_options(metadata.properties),
             by_file,
         )
         return DeleteStage(name, task_bytes, made, made.discard, _listed)
     whole = frozenset(path for path, one in targets.items() if one.by_files)
-    finish = partial(_vectors, home, f"{data_folder(metadata)}/", targets, whole)
+    finish = partial(_vectors, home, place_of(metadata), targets, whole)
     return DeleteStage(name, task_bytes, Bitmaps(), Bitmaps().discard, finish, whole)
 
 
@@ -152,22 +154,13 @@ def _values(files: Planned) -> list[tuple[object, ...]]:
     return list(zip(*(plain_values(column.take(taken)) for column in columns), strict=True))
 
 
-def _place(metadata: TableMetadata, spec_id: int) -> Place:
-    layout = metadata.layout(spec_id)
-    fields = layout.spec.fields
-    # Values that nobody can type are spelt as they are: a path says nothing to a reader.
-    types = tuple(pa.null() if type_ is None else type_ for type_ in layout.types)
-    names = tuple(one.name for one in fields)
-    return Place(data_folder(metadata), names, tuple(one.transform for one in fields), types)
-
-
 def _listed(marks: Sequence[Marked], token: str) -> NewDeletes:  # noqa: ARG001 - files have their names
     return NewDeletes(tuple(mark.file for mark in marks if mark.file is not None))
 
 
 def _vectors(
     home: Home,
-    folder: str,
+    place: Place,
     targets: Mapping[str, _Target],
     whole: frozenset[str],
     marks: Sequence[Marked],
@@ -199,7 +192,7 @@ def _vectors(
     if not vectors:
         return NewDeletes(())
     data, offsets = puffin_file(vectors, "tamis")
-    location = f"{folder}00000-0-{token}-00001-deletes.puffin"
+    location = place.path((), f"00000-0-{token}-00001-deletes.puffin")
     home.put(location, data)
     return NewDeletes(
         tuple(
