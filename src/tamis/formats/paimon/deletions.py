@@ -24,7 +24,7 @@ from tamis.formats.paimon.vectors import FRAME, decode_vector
 from tamis.formats.scan import Vectors
 from tamis.formats.storage import Fetch
 
-__all__ = ["Key", "Placed", "file_keys", "read_vectors", "vectors_of"]
+__all__ = ["Key", "Placed", "file_keys", "index_file", "read_vectors", "vectors_of"]
 
 VERSION: Final = 1
 _VECTORS: Final = "DELETION_VECTORS"
@@ -63,6 +63,14 @@ def file_keys(partition: pa.Array, bucket: pa.Array, path: Sequence[str], schema
 def _folders(partition: pa.Array, schema: PaimonSchema) -> list[str]:
     found = Partitions.of(partition, schema)
     return [found.folders[code] for code in found.codes.tolist()]
+
+
+def index_file(placed: Placed, path: str, location: str, *, beside: bool) -> str:
+    """Where the index file is that has the vector of the data file at path: in the table's folder, or beside it."""
+    if placed.external:
+        return placed.file
+    folder = path.rpartition("/")[0] if beside else f"{location}/index"
+    return f"{folder}/{placed.file}"
 
 
 def read_vectors(path: str, content: bytes, schema: PaimonSchema) -> dict[Key, Placed]:

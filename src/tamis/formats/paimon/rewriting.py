@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from tamis.errors import UnsupportedFormatError
 from tamis.formats.errors import shown
+from tamis.formats.paimon.kept_vectors import KeptVectors
+from tamis.rewrite.deletes import BatchDeletes, FileDeletes
 from tamis.rewrite.terms import RewriteTerms
 from tamis.rewrite.values import size
+from tamis.sieve.plan import ScanPlan
 
 if TYPE_CHECKING:
     from tamis.formats.paimon.table import PaimonTable
@@ -66,4 +69,8 @@ def rewrite_terms(table: PaimonTable) -> RewriteTerms:
         target = size(options.values.get(TARGET, default)) or default
     except ValueError:
         target = default
-    return RewriteTerms("Paimon", target, words=WORDS, refused=REFUSED, whole_keys=options.has_key)
+    return RewriteTerms("Paimon", target, words=WORDS, refused=REFUSED, whole_keys=options.has_key, deletes=_deletes)
+
+
+def _deletes(plan: ScanPlan) -> FileDeletes:
+    return plan.deletes if isinstance(plan.deletes, KeptVectors) else BatchDeletes(plan)

@@ -18,7 +18,7 @@ from pyarrow import types as pt
 from tamis.errors import UnreadableColumnError, UnreadableFileError, UnsupportedFormatError
 from tamis.formats.errors import shown
 from tamis.formats.paimon import files as f
-from tamis.formats.paimon.deletions import Placed, file_keys, read_vectors, vectors_of
+from tamis.formats.paimon.deletions import Placed, file_keys, index_file, read_vectors, vectors_of
 from tamis.formats.paimon.merging import KIND, SEQUENCE, merging_rule
 from tamis.formats.paimon.partition_values import Partitions, partition_folders
 from tamis.formats.paimon.reading import has_zone, read_field, read_type, refused
@@ -241,11 +241,11 @@ def _placed(table: PaimonTable, kept: _Kept) -> dict[int, Placed]:
 
 
 def _vectors(table: PaimonTable, kept: _Kept, placed: Mapping[int, Placed]) -> Vectors | None:
-    beside = table.options.flag("index-file-in-data-file-dir")
-    located = []
-    for number, one in placed.items():
-        folder = kept.path[number].rpartition("/")[0] if beside else f"{table.location}/index"
-        located.append((number, one.file if one.external else f"{folder}/{one.file}", one))
+    beside = table.indices_beside_data
+    located = [
+        (number, index_file(one, kept.path[number], table.location, beside=beside), one)
+        for number, one in placed.items()
+    ]
     return vectors_of(located, table.storage)
 
 

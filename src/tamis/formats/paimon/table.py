@@ -110,6 +110,11 @@ class PaimonTable:
         return None if name is None else f"{self.manifest_folder}/{name}"
 
     @property
+    def indices_beside_data(self) -> bool:
+        """Whether index files lie beside their data files, not in a folder of their own."""
+        return self.options.flag("index-file-in-data-file-dir")
+
+    @property
     def home(self) -> str:
         """Where snapshots and schemas of the branch are."""
         return self.state.schema_path.rpartition("/schema/")[0]
@@ -137,7 +142,13 @@ class PaimonTable:
             units,
             reader if units else None,
             unread=tuple(_unread(one, decider) for one, decider in pairs if decider != KEPT),
-            deletes=KeptVectors(self.index_manifest, self.storage, self.state.schema),
+            deletes=KeptVectors(
+                self.index_manifest,
+                self.storage,
+                self.state.schema,
+                self.location,
+                beside=self.indices_beside_data,
+            ),
             files=max(sum(one.added for one in chosen), 0),
             size=sum(unit.size for unit in units),
             seconds=perf_counter() - start,
