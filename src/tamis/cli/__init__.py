@@ -8,9 +8,10 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import tamis
 from tamis.cli import delete, demo, evolve, explain, inspect, join, ls, merge, rewrite, scan, update
@@ -22,9 +23,30 @@ __all__ = ["app", "main"]
 _CREDENTIALS: Final = re.compile(r"""[^\s/'"@:]+:(?!//|\d+/)[^\s'"@]+@""")
 """`user:password@`, wherever it stands."""
 
+
+class _Flags:
+    """Options that take no value are shown without the type of one."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc] # a command's
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""
+        return params
+
+
+class _Command(_Flags, TyperCommand):
+    """A command."""
+
+
+class _Group(_Flags, TyperGroup):
+    """The program."""
+
+
 app = typer.Typer(
     name="tamis",
     help="Which files of a lakehouse table a query, a join, a rewrite or a change of rows has to touch, and why.",
+    cls=_Group,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,  # tracebacks stay Python's own, for bug reports
@@ -34,7 +56,7 @@ app = typer.Typer(
 def _add(command: Callable[..., None], *examples: str) -> None:
     """Add a command under its own name, with examples below its help."""
     lines = "\n\n".join(("Examples:", *examples))
-    app.command(name=command.__name__, epilog=lines)(quiet_when_piped(command))
+    app.command(name=command.__name__, cls=_Command, epilog=lines)(quiet_when_piped(command))
 
 
 _add(demo.demo, "tamis demo", "tamis demo --no-spark")

@@ -24,7 +24,7 @@ Isolation = Annotated[
     Literal["serializable", "snapshot"] | None,
     typer.Option(help="What must not have changed meanwhile; as write.*.isolation-level says if not given."),
 ]
-Branch = Annotated[str, typer.Option(help="The branch to change.")]
+Branch = Annotated[str, typer.Option(metavar="NAME", help="The branch to change.")]
 
 
 def show_files(files: pa.Table) -> None:

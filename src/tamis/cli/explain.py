@@ -20,6 +20,7 @@ from tamis.cli.options import (
     TableVersion,
     TimeZone,
     Where,
+    in_our_words,
     quick_start,
 )
 from tamis.cli.progress import Watch
@@ -66,7 +67,7 @@ def explain(  # noqa: PLR0913 - an argument an option
     with quick_start():
         import tamis.table
     as_of_ms = state.as_of_ms(time_zone or "UTC")
-    with Watch() as watch:
+    with Watch() as watch, in_our_words():
         opened = tamis.table.open(
             table,
             snapshot_id=snapshot,

@@ -16,6 +16,7 @@ from tamis.cli.options import (
     TableName,
     TableVersion,
     TimeZone,
+    in_our_words,
     quick_start,
 )
 from tamis.cli.progress import Watch
@@ -52,7 +53,7 @@ def inspect(  # noqa: PLR0913 - an argument an option
     with quick_start():
         from tamis.formats import At, open_table
     at = At(snapshot, ref, state.as_of_ms(time_zone or "UTC"), table_version)
-    with Watch() as watch:
+    with Watch() as watch, in_our_words():
         inspection = open_table(table, at, catalog, format=table_format).inspect(watch)
     if json:
         from tamis.explain.json import json_text

@@ -31,6 +31,7 @@ from tamis.cli.options import (
     TableVersion,
     Types,
     Where,
+    in_our_words,
     read_condition,
     shown_types,
 )
@@ -128,15 +129,16 @@ def join(  # noqa: PLR0913 - an argument an option
     from tamis.spark.join import Join
 
     kind = Join.of(list(keys), how, null_safe=False).how
-    opened = tamis.table.open(
-        fact,
-        snapshot_id=snapshot,
-        ref=ref,
-        as_of_ms=as_of_ms,
-        version=table_version,
-        catalog=catalog,
-        format=table_format,
-    )
+    with in_our_words():
+        opened = tamis.table.open(
+            fact,
+            snapshot_id=snapshot,
+            ref=ref,
+            as_of_ms=as_of_ms,
+            version=table_version,
+            catalog=catalog,
+            format=table_format,
+        )
     check_condition(opened, where)
     for path in column_paths(list(keys)):
         opened.schema.find(path)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -37,6 +38,7 @@ __all__ = [
     "TimeZone",
     "Types",
     "Where",
+    "in_our_words",
     "quick_start",
     "read_condition",
     "shown_types",
@@ -241,6 +243,17 @@ def shown_types(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
+_WORDS: Final = {
+    "snapshot_id=": "--snapshot",
+    "ref=": "--ref",
+    "as_of=": "--as-of",
+    "version=": "--table-version",
+    "snapshot_id": "--snapshot",
+    "as_of": "--as-of",
+}
+"""What errors of states call the options."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """Which state of the table, as the command line says it: at most one of these."""
@@ -256,6 +269,19 @@ class State:
             hint = "--snapshot, --ref, --as-of, --table-version"
             raise typer.BadParameter("give only one of them", param_hint=hint)
         return None if self.as_of is None else _milliseconds(self.as_of, time_zone)
+
+
+@contextmanager
+def in_our_words() -> Iterator[None]:
+    """BadParameter for a state that the table's format does not have: only the opened table can tell."""
+    from tamis.formats.opening import StateError
+
+    try:
+        yield
+    except StateError as error:
+        words = re.compile("|".join(map(re.escape, _WORDS)))
+        said = words.sub(lambda found: _WORDS[found[0]], str(error))
+        raise typer.BadParameter(said) from None
 
 
 def _milliseconds(text: str, time_zone: str) -> int:

@@ -20,6 +20,7 @@ from tamis.cli.options import (
     TableVersion,
     TimeZone,
     Where,
+    in_our_words,
     quick_start,
 )
 from tamis.cli.progress import Watch
@@ -86,7 +87,7 @@ def rewrite(  # noqa: PLR0913 - an argument an option
         import tamis.jobs.rewrite
         import tamis.table
     options: dict[str, Any] = {name: value for name, value in rewrite_options.items() if value is not None}
-    with Watch() as watch:
+    with Watch() as watch, in_our_words():
         opened = tamis.table.open(
             table,
             snapshot_id=snapshot,

@@ -32,6 +32,7 @@ from tamis.cli.options import (
     TableVersion,
     Types,
     Where,
+    in_our_words,
     shown_types,
 )
 from tamis.cli.output import Output
@@ -78,15 +79,16 @@ def scan(  # noqa: PLR0913 - an argument an option
 
     import tamis.table
 
-    opened = tamis.table.open(
-        table,
-        snapshot_id=snapshot,
-        ref=ref,
-        as_of_ms=as_of_ms,
-        version=table_version,
-        catalog=catalog,
-        format=table_format,
-    )
+    with in_our_words():
+        opened = tamis.table.open(
+            table,
+            snapshot_id=snapshot,
+            ref=ref,
+            as_of_ms=as_of_ms,
+            version=table_version,
+            catalog=catalog,
+            format=table_format,
+        )
     check_condition(opened, where, case_sensitive=case_sensitive)
     names = [column.path[0] for column in opened.schema.columns if not column.nested]
     known = [*names, *((column.name for column in opened.source.metadata_columns) if select else ())]

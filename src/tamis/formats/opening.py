@@ -14,10 +14,14 @@ from tamis.formats.storage.objects import EnvironmentStorage
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-__all__ = ["At", "CatalogLike", "CatalogListing", "Opening"]
+__all__ = ["At", "CatalogLike", "CatalogListing", "Opening", "StateError"]
 
 CatalogLike: TypeAlias = "str | Mapping[str, str] | Catalog"
 """A catalog: by its configured name, by its properties, or as the object of the library that loads it."""
+
+
+class StateError(ValueError):
+    """A state was asked for in more than one way, or in one that the table's format does not have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,13 @@ def test_options_that_make_no_sense_are_refused(tamis: Tamis, table: Table, argu
     assert word in ran.err
 
 
+def test_version_of_an_iceberg_table_is_answered_with_its_options(tamis: Tamis, table: Table) -> None:
+    ran = tamis("explain", folder_of(table), "--table-version", "3")
+    assert (ran.code, ran.out) == (2, "")
+    said = " ".join(ran.err.replace("│", " ").split())
+    assert "no versions, but snapshots: give --snapshot, --ref or --as-of" in said
+
+
 def test_truncated_manifest_is_named(tamis: Tamis, own: Path) -> None:
     manifest = next(iter(sorted((own / "metadata").glob("*-m0.avro"))))
     data = manifest.read_bytes()

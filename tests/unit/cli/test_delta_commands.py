@@ -29,6 +29,18 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
+@pytest.mark.parametrize("command", ["explain", "inspect", "rewrite", "scan", "join"])
+def test_state_that_delta_does_not_have_is_answered_with_its_options(
+    tamis: Tamis, folder: str, command: str
+) -> None:
+    """It once ended in a traceback, with the names of Python's arguments."""
+    more = {"rewrite": ["--dry-run"], "join": ["keys.csv", "--on", "id"]}.get(command, [])
+    ran = tamis(command, folder, *more, "--ref", "main")
+    assert (ran.code, ran.out) == (2, "")
+    said = " ".join(ran.err.replace("│", " ").split())
+    assert "a Delta table has neither snapshot ids nor branches: give --table-version or --as-of" in said
+
+
 def _kept(tamis: Tamis, *arguments: str) -> tuple[int, list[str]]:
     ran = tamis("explain", *arguments, "--json", "--files")
     assert (ran.code, ran.err) == (0, "")

@@ -14,7 +14,7 @@ from tamis.formats.delta.snapshot import load
 from tamis.formats.delta.table import DeltaTable
 from tamis.formats.delta.times import version_as_of
 from tamis.formats.errors import shown
-from tamis.formats.opening import At, Opening
+from tamis.formats.opening import At, Opening, StateError
 from tamis.formats.storage.local import exists, local_path
 
 __all__ = ["open_table"]
@@ -57,6 +57,6 @@ def _check(opening: Opening) -> None:
             table=opening.shown,
         )
     if at.snapshot_id is not None or at.ref is not None:
-        raise ValueError("a Delta table has neither snapshot ids nor branches: give version= or as_of=")
+        raise StateError("a Delta table has neither snapshot ids nor branches: give version= or as_of=")
     if at.version is not None and at.as_of_ms is not None:
-        raise ValueError("give one of version and as_of")
+        raise StateError("give one of version and as_of")

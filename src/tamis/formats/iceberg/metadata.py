@@ -14,6 +14,7 @@ from tamis.errors import NoSuchSnapshotError, UnknownSpecError
 from tamis.formats.errors import shown
 from tamis.formats.iceberg.document import Misfit, damaged
 from tamis.formats.iceberg.types import TableSchema
+from tamis.formats.opening import StateError
 from tamis.sieve.partitions import PartitionSpec
 
 __all__ = ["MAIN", "Ref", "Selection", "Snapshot", "SpecLayout", "TableMetadata"]
@@ -131,7 +132,7 @@ class TableMetadata:
         A branch is read with the current schema, as writers see it; an older state with the schema of its time.
         """
         if sum(choice is not None for choice in (snapshot_id, ref, as_of_ms)) > 1:
-            raise ValueError("give one of snapshot_id, ref and as_of_ms")
+            raise StateError("give one of snapshot_id, ref and as_of_ms")
         if snapshot_id is not None:
             return self._at(snapshot_id, f"snapshot {snapshot_id}")
         if ref is not None:

@@ -16,7 +16,7 @@ from tamis.formats.iceberg.newest import newest_metadata
 from tamis.formats.iceberg.origin import Origin
 from tamis.formats.iceberg.parsing import parse_document, parse_metadata
 from tamis.formats.iceberg.table import IcebergTable
-from tamis.formats.opening import Opening
+from tamis.formats.opening import Opening, StateError
 from tamis.formats.storage import Fetch, Storage
 from tamis.formats.storage.local import exists, fetch_local, local_path
 from tamis.predicate.nodes import Node
@@ -105,6 +105,6 @@ def _remote(opening: Opening) -> IcebergTable:
 def _table(name: str, metadata: TableMetadata, fetch: Fetch, origin: Origin, opening: Opening) -> IcebergTable:
     at = opening.at
     if at.version is not None:
-        raise ValueError("an Iceberg table has no versions, but snapshots: give snapshot_id=, ref= or as_of=")
+        raise StateError("an Iceberg table has no versions, but snapshots: give snapshot_id=, ref= or as_of=")
     selection = metadata.select(snapshot_id=at.snapshot_id, ref=at.ref, as_of_ms=at.as_of_ms)
     return IcebergTable(shown(name), metadata, selection, fetch, opening.cache, origin, at.ref)

@@ -16,7 +16,7 @@ from typing import Final
 from tamis.errors import NoSuchSnapshotError, NoSuchTableError
 from tamis.formats.document import Misfit, integer, location, long, mapping, may, need, text
 from tamis.formats.errors import shown, unreadable
-from tamis.formats.opening import At
+from tamis.formats.opening import At, StateError
 from tamis.formats.paimon.schema import PaimonSchema, parse_schema
 from tamis.formats.storage import Storage
 from tamis.formats.storage.ordered import in_order
@@ -122,9 +122,9 @@ def chosen_state(storage: Storage, root: str, at: At, table: str, branch: str | 
     A branch that is given has states and tags of its own: ref is one of these tags, and no branch.
     """
     if at.version is not None:
-        raise ValueError("a Paimon table's states are snapshots: give snapshot_id=, ref= (a tag or branch) or as_of=")
+        raise StateError("a Paimon table's states are snapshots: give snapshot_id=, ref= (a tag or branch) or as_of=")
     if sum(one is not None for one in (at.snapshot_id, at.ref, at.as_of_ms)) > 1:
-        raise ValueError("give one of snapshot_id, ref and as_of")
+        raise StateError("give one of snapshot_id, ref and as_of")
     branch = None if branch == MAIN else branch
     home = root if branch is None else f"{root}/branch/branch-{branch}"
     if branch is not None and not (_is_name(branch) and has_schema(storage, home)):
