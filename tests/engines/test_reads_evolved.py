@@ -7,9 +7,11 @@ that swaps names or renames what holds others is one in which that gave wrong ro
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -369,6 +371,45 @@ def test_defaults_that_sparks_reader_cannot_give_are_read_with_arrow(warehouse: 
     warehouse.spark.sql("insert into ice.db.hard_defaults (id, bn, rq) values (77, null, 1)")
     assert same(warehouse, "hard_defaults", columns=["id", "bn", "u", "wide"]) == 4
     assert same(warehouse, "hard_defaults", "bn is null and id > 0", ["id"]) >= 1
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_columns_of_no_type_are_null_as_the_connector_has_them(warehouse: Warehouse, file_format: str) -> None:
+    """`unknown` of version 3: no file has it. Spark calls it void."""
+    name = make(
+        warehouse,
+        f"of_no_type_{file_format}",
+        "id int, st struct<a: int>",
+        "insert into {t} values (1, named_struct('a', 1)), (2, null)",
+        version=3,
+        write_format_default=file_format,
+    )
+    java = Java(warehouse.spark)
+    for parent in ((), ("st",)):
+        java.load(name).updateSchema().addColumn(*parent, "un", java.types.UnknownType.get()).commit()
+    assert same(warehouse, name) == 2
+    assert same(warehouse, name, "un is null and id > 0", ["id"]) == 2
+    assert same(warehouse, name, "st.un is not null and id > 0", ["id"]) == 0
+
+
+def test_a_default_of_a_struct_is_made_of_those_of_its_fields(warehouse: Warehouse) -> None:
+    """It is written as `{}`, as the specification has it."""
+    name = make(warehouse, "struct_default", "id int", "insert into {t} values (1)", version=3)
+    folder = Path(warehouse.path(name)) / "metadata"
+    document = json.loads((folder / "v2.metadata.json").read_text(encoding="utf-8"))
+    inside = {"type": "struct", "fields": [{"id": 3, "name": "a", "type": "int", "required": False}]}
+    inside["fields"][0] |= {"initial-default": 5}
+    added = {"id": 2, "name": "st", "type": inside, "required": False, "initial-default": {}}
+    (schema,) = document["schemas"]
+    document["schemas"].append({**schema, "schema-id": 1, "fields": [*schema["fields"], added]})
+    changed = document | {"current-schema-id": 1, "last-column-id": 3}
+    (folder / "v3.metadata.json").write_text(json.dumps(changed), encoding="utf-8")
+    (folder / "version-hint.text").write_text("3", encoding="utf-8")
+    for where in (None, "st.a = 5", "st is not null and st.a is not null"):
+        assert [row.asDict(recursive=True) for row in tamis_rows(warehouse, name, where).collect()] == [
+            {"id": 1, "st": {"a": 5}}
+        ], where
+    assert tamis_rows(warehouse, name, "st is null").count() == 0
 
 
 def test_a_file_that_is_listed_twice_counts_twice(warehouse: Warehouse) -> None:

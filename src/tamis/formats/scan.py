@@ -33,6 +33,7 @@ __all__ = [
     "counted_positions",
     "has_counts",
     "has_variant",
+    "has_void_inside",
 ]
 
 """Files by their place in Scan.files."""
@@ -136,6 +137,11 @@ class ReadField:
 def has_variant(field: ReadField) -> bool:
     """Whether the field is a variant, or has one inside it."""
     return field.variant or any(map(has_variant, field.children))
+
+
+def has_void_inside(field: ReadField) -> bool:
+    """Whether something inside the field is of no type, so that no file has it."""
+    return any(child.spark_type == "void" or has_void_inside(child) for child in field.children)
 
 
 def has_counts(field: ReadField) -> bool:

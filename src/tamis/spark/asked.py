@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tamis.errors import BindError, UnreadableColumnError, UnsupportedFormatError
 from tamis.formats.errors import shown
-from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan, has_variant
+from tamis.formats.scan import FileGroup, MetadataColumn, ReadField, Scan, has_variant, has_void_inside
 from tamis.predicate.names import nearest
 from tamis.sieve.plan import ScanPlan
 from tamis.spark.session import CASE_SENSITIVE, is_case_sensitive
@@ -189,4 +189,4 @@ def is_lost(reading: Reading, field: ReadField, why: str) -> bool:
 
 def is_foreign(field: ReadField, group: FileGroup) -> bool:
     """Whether Spark's reader of the file format does not have the column's type. Such a column is not asked for."""
-    return group.file_format != "parquet" and has_variant(field)
+    return group.file_format != "parquet" and (has_variant(field) or has_void_inside(field))

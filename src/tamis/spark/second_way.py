@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from tamis.errors import UnreadableFileError
-from tamis.formats.scan import DeleteGroup, FileFormat, FileGroup, ReadField, has_counts, has_variant
+from tamis.formats.scan import DeleteGroup, FileFormat, FileGroup, ReadField, has_counts, has_variant, has_void_inside
 from tamis.formats.storage.local import local_path
 from tamis.predicate.type_names import is_text
 from tamis.spark.arrow_files import ArrowFile, Asked, Deleted, read_contents, read_files
@@ -92,6 +92,8 @@ def why_not_spark_columns(
             return f"column {field.name!r}: times of day and nanoseconds in {group.file_format.upper()} files"
         if group.file_format == "avro" and _has_array_map(field):
             return f"column {field.name!r}: maps in Avro files whose keys are no texts"
+        if has_void_inside(field):
+            return f"column {field.name!r}: a type without values inside another"
         if _has_old_date(field):
             return f"column {field.name!r}: dates before 1582-10-15 in ORC files"
         if lacks_default(field):

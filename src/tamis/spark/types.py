@@ -81,7 +81,9 @@ def can_default(field: ReadField, value: pa.Scalar) -> bool:
     """Whether readers can give that value where a file lacks the column."""
     if not value.is_valid:
         return True
-    return field.type != pa.uuid() and (field.id is None or _can_default(field.type)) and has_literal(value)
+    if pt.is_nested(field.type) or field.type == pa.uuid():
+        return False
+    return (field.id is None or _can_default(field.type)) and has_literal(value)
 
 
 def _can_default(kind: pa.DataType) -> bool:

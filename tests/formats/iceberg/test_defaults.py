@@ -36,6 +36,10 @@ UUID_TEXT = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
         (pa.binary(4), "78797A00", b"xyz\0"),
         (pa.binary(), "00ff", b"\0\xff"),
         (pa.binary(), "", b""),
+        (pa.struct([("a", pa.int32())]), {}, {}),
+        (pa.list_(pa.date32()), ["1500-02-28", None], [date(1500, 2, 28), None]),
+        (pa.list_(pa.struct([("a", pa.int32())])), [{}], [{}]),
+        (pa.map_(pa.int32(), pa.string()), {"keys": [1, 2], "values": ["a", None]}, [(1, "a"), (2, None)]),
     ],
 )
 def test_each_types_json_is_its_value(type_: pa.DataType, written: Any, value: object) -> None:  # noqa: ANN401
@@ -62,6 +66,12 @@ def test_nanoseconds_are_kept() -> None:
         (pa.decimal128(3, 2), "12345.67"),
         (pa.uuid(), "no"),
         (pa.timestamp("us"), 5),
+        (pa.struct([("a", pa.int32())]), {"1": 5}),
+        (pa.struct([("a", pa.int32())]), []),
+        (pa.list_(pa.int32()), {}),
+        (pa.list_(pa.int32()), ["x"]),
+        (pa.map_(pa.int32(), pa.int32()), {"keys": [1], "values": []}),
+        (pa.map_(pa.int32(), pa.int32()), {}),
     ],
 )
 def test_json_of_another_type_is_an_error(type_: pa.DataType, written: Any) -> None:  # noqa: ANN401

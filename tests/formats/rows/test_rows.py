@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from tamis.formats.rows.conform import Misread, conformed
+from tamis.formats.rows.conform import Misread, absent, conformed, shown_type
 from tamis.formats.rows.orc import exact
 from tamis.formats.rows.orc_footer import patched, read_footer
 from tamis.formats.rows.reading import read_rows
@@ -77,3 +78,41 @@ def test_what_a_struct_lacks_is_its_default_and_null_where_the_struct_is(tmp_pat
     assert (rows, lost) == (3, None)
     assert column is not None
     assert column.to_pylist() == [{"b": 1, "c": "x"}, None, {"b": None, "c": "x"}]
+
+
+def test_a_default_of_a_struct_is_made_of_those_of_its_fields() -> None:
+    """Such a default has no fields itself, also inside of a list; a struct without one is NULL."""
+    children = (
+        ReadField("a", pa.int32(), 2, default=pa.scalar(5, pa.int32())),
+        ReadField("u", pa.uuid(), 3, default=pa.scalar(bytes(16), pa.binary(16))),
+        ReadField("no", pa.int64(), 4),
+    )
+    kind = pa.struct([(child.name, child.type) for child in children])
+    made = {"a": 5, "u": "00000000-0000-0000-0000-000000000000", "no": None}
+    struct = ReadField("st", kind, 1, children=children, default=pa.scalar({}, pa.struct([])))
+    assert absent(struct, 2).to_pylist() == [made, made]
+    assert absent(struct, 2).type == shown_type(struct)
+    assert absent(replace(struct, default=None), 2).to_pylist() == [None, None]
+    listed = pa.scalar([{}, None], pa.list_(pa.struct([])))
+    element = replace(struct, name="element", default=None)
+    items = ReadField("l", pa.list_(kind), 5, children=(element,), default=listed)
+    assert absent(items, 2).to_pylist() == [[made, None]] * 2
+    mapped = pa.scalar([(1, None), (2, "x")], pa.map_(pa.int32(), pa.string()))
+    both = (ReadField("key", pa.int32(), 7), ReadField("value", pa.string(), 8))
+    entries = ReadField("m", pa.map_(pa.int32(), pa.string()), 6, children=both, default=mapped)
+    assert absent(entries, 1).to_pylist() == [[(1, None), (2, "x")]]
+
+
+def test_a_date_that_has_become_a_time_is_its_midnight() -> None:
+    """Version 3 promotes a date to a time without a zone, of micro- or nanoseconds; never to one with a zone."""
+    dates = pa.array([-1, None, 19_737], pa.date32())
+    column = pa.field("d", dates.type)
+    made = conformed(dates, column, ReadField("d", pa.timestamp("us")))
+    assert made.equals(dates.cast(pa.timestamp("us")))
+    nanos = ReadField("d", pa.int64(), counts=pa.timestamp("ns"))
+    assert conformed(dates, column, nanos).equals(dates.cast(pa.timestamp("ns")).view(pa.int64()))
+    with pytest.raises(pa.ArrowInvalid, match="overflow"):
+        conformed(pa.array([200_000], pa.date32()), column, nanos)
+    for kind in (ReadField("d", pa.timestamp("us", "UTC")), replace(nanos, counts=pa.timestamp("ns", "UTC"))):
+        with pytest.raises(Misread, match="column 'd' is date32"):
+            conformed(dates, column, kind)

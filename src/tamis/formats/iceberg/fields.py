@@ -14,8 +14,10 @@ from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.scan import OwnNames, ReadField
 
-__all__ = ["own_names", "promoted_ids", "read_field", "read_fields", "with_promoted"]
+__all__ = ["UNKNOWN", "own_names", "promoted_ids", "read_field", "read_fields", "with_promoted"]
 
+UNKNOWN: Final = "unknown"
+"""The type of columns that no file has: all are NULL."""
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """Names that writers put into files as they are; of others they replace characters."""
 
@@ -106,13 +108,15 @@ def _is_whole(history: Sequence[TableSchema]) -> bool:
 def read_field(field: Field) -> ReadField:
     """A field of the table as it is found in files that carry field ids."""
     nested = (*field.children, *field.items)
+    if field.written_type.strip() == UNKNOWN:
+        return ReadField(field.name, field.type, described=UNKNOWN, spark_type="void")
     return ReadField(
         field.name,
         field.type,
         field.id,
         None,
         tuple(read_field(child) for child in nested),
-        None if nested else default_scalar(field.type, field.initial_default),  # checked when it was parsed
+        default_scalar(field.type, field.initial_default),  # checked when it was parsed
         field.written_type or str(field.type),
         variant=field.written_type.strip() == "variant",
     )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from tamis.formats.iceberg.defaults import default_scalar
+from tamis.formats.iceberg.fields import UNKNOWN
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.predicate.type_names import is_bytes
 from tamis.sieve.outcome import Outcome
@@ -49,13 +50,13 @@ def reading_notes(
         causes += _named([field for field in schema.fields if _has(field, _is_of_day)], "is", "are", "asked for")
         dates = [field for field in schema.fields if _has(field, lambda one: bool(pt.is_date(one.type)))]
         causes += _named(dates, "has", "have", "dates before 1582-10-15")
-        notes.append(_note(counts["orc"], "ORC", [*causes, *twins, _PLACES]))
+        notes.append(_note(counts["orc"], "ORC", [*causes, *_lost(schema, by_name=True), *twins, _PLACES]))
     if counts["avro"]:
         odd = [field for field in schema.fields if _has(field, _is_of_day) or _has(field, _is_nanos)]
-        causes = ["the session has no Avro package", *_named(odd, "is", "are", "asked for"), *twins, _PLACES]
+        causes = ["the session has no Avro package", *_named(odd, "is", "are", "asked for")]
+        causes += [*_lost(schema, by_name=True), *twins, _PLACES]
         notes.append(_note(counts["avro"], "Avro", causes))
-    lost = [field for field in schema.fields if _lacks_default(field)]
-    causes = _named(lost, "is", "are", "asked for, whose initial default Spark's readers cannot give")
+    causes = _lost(schema, by_name=False)
     if twins and mapping is not None:
         causes.append(f"a file has no field ids and {_TWINS}")
     if causes and counts["parquet"]:
@@ -101,12 +102,30 @@ def _is_nanos(field: Field) -> bool:
     return bool(pt.is_timestamp(field.type) and field.type.unit == "ns")
 
 
-def _lacks_default(field: Field, *, top: bool = True) -> bool:
-    """Whether there is a default in the field that Spark's readers cannot give."""
+def _lost(schema: TableSchema, *, by_name: bool) -> list[str]:
+    """Columns of which Spark's readers cannot give what files lack."""
+    lost = [field for field in schema.fields if _lacks_default(field, by_name=by_name)]
+    void = [
+        field for field in schema.fields if any(_has(inner, _is_void) for inner in (*field.children, *field.items))
+    ]
+    return [
+        *_named(lost, "is", "are", "asked for, whose initial default Spark's readers cannot give"),
+        *_named(void, "is", "are", "asked for, with fields of no type inside"),
+    ]
+
+
+def _is_void(field: Field) -> bool:
+    return field.written_type.strip() == UNKNOWN
+
+
+def _lacks_default(field: Field, *, by_name: bool, top: bool = True) -> bool:
+    """Whether there is a default in the field that Spark's readers cannot give; by_name, of columns found so."""
     kind, nested = field.type, (*field.children, *field.items)
     if nested:
-        return any(_lacks_default(inner, top=False) for inner in nested)
+        return field.initial_default is not None or any(
+            _lacks_default(inner, by_name=by_name, top=False) for inner in nested
+        )
     if default_scalar(kind, field.initial_default) is None:
         return False
     wide = pt.is_decimal(kind) and kind.precision > LONG_DIGITS
-    return not top or wide or kind == pa.uuid() or is_bytes(kind)
+    return not top or kind == pa.uuid() or (not by_name and (wide or is_bytes(kind)))

@@ -158,7 +158,7 @@ def _field(ids: set[int], deep: int, value: object) -> Field:
     name = need(document, "name", text)
     inside = need(document, "type", partial(_type, ids, deep))
     default = document.get("initial-default")
-    if default is not None and not inside.children and not inside.items:
+    if default is not None:
         within("initial-default", partial(_default, inside.type), default)
     return replace(
         inside,

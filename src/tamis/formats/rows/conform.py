@@ -25,6 +25,7 @@ __all__ = ["Misread", "absent", "conformed", "found", "shown_type"]
 _IDS: Final = (b"PARQUET:field_id", b"iceberg.id", FIELD_ID)
 _GREGORIAN: Final = -141_427
 """1582-10-15, the first day of the Gregorian calendar, as days since 1970."""
+_DAY_MICROS: Final = 86_400_000_000
 _BYTES: Final = 16
 """Of a UUID."""
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -92,7 +93,8 @@ def absent(field: ReadField, rows: int) -> pa.Array:
     kind = shown_type(field)
     if field.default is None or not field.default.is_valid:
         return pa.nulls(rows, kind)
-    return _leaf(pa.repeat(field.default, rows), field, _Where(field.name))
+    # A struct of it has no fields: they are absent as well, and have defaults of their own.
+    return _conformed(pa.repeat(field.default, rows), pa.field("", field.default.type), field, _Where(field.name))
 
 
 def conformed(array: pa.Array, column: pa.Field, field: ReadField) -> pa.Array:
@@ -187,6 +189,8 @@ def _number(array: pa.Array, kind: pa.DataType, where: _Where) -> pa.Array:
         return array.view(pa.int64())
     if given == pa.time32("ms") and pt.is_time(kind):
         return pc.multiply(array.view(pa.int32()).cast(pa.int64()), 1000)
+    if _is_day_of(given, kind):
+        return pc.multiply_checked(array.view(pa.int32()).cast(pa.int64()), _DAY_MICROS * 1000)
     raise where.wrong(given, kind)
 
 
@@ -202,9 +206,17 @@ def _widens(given: pa.DataType, kind: pa.DataType) -> bool:
     return pt.is_null(given) or any(one(given) and other(kind) for one, other in both)
 
 
+def _is_day_of(given: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether the file has dates that have become times without a zone: each its midnight."""
+    return bool(pt.is_date32(given) and pt.is_timestamp(kind) and kind.tz is None)
+
+
 def _time(array: pa.Array, kind: pa.DataType, where: _Where) -> pa.Array:
     """A time to the microsecond; with a zone or without, as the table has it."""
     given = array.type
+    if _is_day_of(given, kind):
+        counted = pc.multiply_checked(array.view(pa.int32()).cast(pa.int64()), _DAY_MICROS)
+        return counted.view(pa.timestamp("us"))
     if not pt.is_timestamp(given):
         raise where.wrong(given, kind)
     counted = array.view(pa.int64())
