@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,20 @@ def test_metadata_files_that_the_log_forgets_are_deleted_if_the_table_asks_for_i
     assert grown(path) == ["v4.metadata.json", "v5.metadata.json", "v6.metadata.json"]
     log = [Path(one["metadata-file"]).name for one in latest(path)["metadata-log"]]
     assert log == ["v4.metadata.json", "v5.metadata.json"]
+
+
+def test_what_a_log_names_elsewhere_is_not_deleted(tmp_path: Path) -> None:
+    """A log may say anything: it must not have the files of others deleted, nor the state that is about to come."""
+    path = make_table(tmp_path / "t", 2, properties=OLD)
+    mine = [tmp_path / "other.metadata.json", tmp_path / "t" / "metadata" / "notes.txt"]
+    for one in mine:
+        one.write_text("mine")
+    newest = tmp_path / "t" / "metadata" / "v1.metadata.json"
+    named = [*map(str, mine), f"{path}/metadata/../../other.metadata.json", f"{path}/metadata/v2.metadata.json"]
+    log = [{"timestamp-ms": 1, "metadata-file": one} for one in named]
+    newest.write_text(json.dumps({**json.loads(newest.read_text()), "metadata-log": log}))
+    assert grown(path)[-1] == "v6.metadata.json"
+    assert all(one.read_text() == "mine" for one in mine)
 
 
 def test_a_catalogs_metadata_files_are_deleted_as_well(tmp_path: Path) -> None:

@@ -30,9 +30,7 @@ def folder(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("command", ["explain", "inspect", "rewrite", "scan", "join"])
-def test_state_that_delta_does_not_have_is_answered_with_its_options(
-    tamis: Tamis, folder: str, command: str
-) -> None:
+def test_state_that_delta_does_not_have_is_answered_with_its_options(tamis: Tamis, folder: str, command: str) -> None:
     """It once ended in a traceback, with the names of Python's arguments."""
     more = {"rewrite": ["--dry-run"], "join": ["keys.csv", "--on", "id"]}.get(command, [])
     ran = tamis(command, folder, *more, "--ref", "main")

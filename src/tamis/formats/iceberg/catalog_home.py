@@ -186,7 +186,7 @@ class CatalogHome:
                 feature=type(error).__name__,
             ) from error
         # A catalog that applies the change on its side has seen to its old metadata files as well.
-        for path in forgotten(base.document, document) if written else ():
+        for path in forgotten(base.document, document, answer.metadata_location) if written else ():
             self.remove(path)
         return str(answer.metadata_location)
 

@@ -146,7 +146,7 @@ class FolderHome:
             raise Lost(f"version {number} was made by another writer")
         with suppress(UnwritableFileError):  # readers look for later versions than the hint's
             _DISK.put(str(folder / HINT), str(number).encode())
-        for path in forgotten(base.document, document):
+        for path in forgotten(base.document, document, final):
             self.remove(path)
         return final
 

@@ -160,13 +160,23 @@ def with_log(document: Mapping[str, Any], path: str, time_ms: int) -> dict[str, 
     return {**document, "metadata-log": log, "last-updated-ms": time_ms}
 
 
-def forgotten(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Metadata files to delete: those that the log has no more, if the table asks that such are."""
+def forgotten(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> list[str]:
+    """Metadata files to delete: those that the log has no more, if the table asks that such are.
+
+    path is where the new state lies. What the log names elsewhere, or by another kind of name, is left alone:
+    a log may say anything, and must not have other files deleted.
+    """
     if str((after.get("properties") or {}).get(DELETES_OLD, "")).strip().lower() != "true":
         return []
-    kept = {one["metadata-file"] for one in after.get("metadata-log") or ()}
+    kept = {path, *(one["metadata-file"] for one in after.get("metadata-log") or ())}
+    folder = path.rpartition("/")[0]
     listed = [one["metadata-file"] for one in before.get("metadata-log") or ()]
-    return [path for path in dict.fromkeys(listed) if path not in kept]
+    return [one for one in dict.fromkeys(listed) if one not in kept and _is_beside(one, folder)]
+
+
+def _is_beside(path: str, folder: str) -> bool:
+    parent, _, name = path.rpartition("/")
+    return parent == folder and name.endswith((".metadata.json", ".metadata.json.gz"))
 
 
 def _most_previous(document: Mapping[str, Any]) -> int:
