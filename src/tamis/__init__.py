@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tamis.jobs.rewrite import RewriteJob
     from tamis.merging import MergeBuilder, Merged, MergePlan
     from tamis.predicate.build import col
-    from tamis.results import Appended, Deleted, DeletePlan, Evolved, Updated, UpdatePlan
+    from tamis.results import Appended, Deleted, DeletePlan, Evolved, EvolvePlan, Updated, UpdatePlan
     from tamis.rewrite.plan import RewriteDataFilesPlanningResult, RewritePlan
     from tamis.sieve.join.runtime import RuntimeFilter
     from tamis.sieve.partitions import FilterStats, PartitionKey
@@ -26,6 +26,7 @@ __all__ = [
     "Appended",
     "DeletePlan",
     "Deleted",
+    "EvolvePlan",
     "Evolved",
     "FilterStats",
     "JoinPlan",
@@ -53,6 +54,7 @@ _HOMES = {
     "Appended": "tamis.results",
     "DeletePlan": "tamis.results",
     "Deleted": "tamis.results",
+    "EvolvePlan": "tamis.results",
     "Evolved": "tamis.results",
     "FilterStats": "tamis.sieve.partitions",
     "PartitionKey": "tamis.sieve.partitions",

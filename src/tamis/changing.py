@@ -14,7 +14,7 @@ from tamis.merging import MergeBuilder, MergeOptions
 from tamis.predicate.assigning import Assignment, assignments
 from tamis.predicate.build import Expression
 from tamis.predicate.names import called
-from tamis.results import Appended, Deleted, DeletePlan, Evolved, Updated, UpdatePlan
+from tamis.results import Appended, Deleted, DeletePlan, Evolved, EvolvePlan, Updated, UpdatePlan
 from tamis.sieve.plan import ScanPlan
 
 if TYPE_CHECKING:
@@ -227,16 +227,20 @@ class Changeable:
         with `as name` behind it if it is to have a name of its own. drop are names of fields, or what they are made
         of; replace maps such to new ones. The result's `table` has the new spec, or the old one if that is it.
         """
-        check_type("replace", replace, Mapping, type(None), expected="a dict of old partition fields to new ones")
-        for name, texts in (("add", add), ("drop", drop), ("replace", [*(replace or {}), *(replace or {}).values()])):
-            check_type(name, texts, list, tuple, expected="a list of partition fields")
-            for text in texts:
-                check_type(f"a member of {name}", text, str, expected="a partition field, such as 'bucket(8, id)'")
+        wanted = _evolution(add, drop, replace)
         from tamis.jobs.evolve import evolve
 
-        wanted = Evolution(tuple(add), tuple(drop), dict(replace or {}))
         source, spec_id, changed = evolve(writable_table(self.source), wanted)
         return Evolved(self._at(source), spec_id, changed)
+
+    def plan_evolve(
+        self, *, add: Sequence[str] = (), drop: Sequence[str] = (), replace: Mapping[str, str] | None = None
+    ) -> EvolvePlan:
+        """How evolve would partition new files of the table as it is now; nothing is changed."""
+        wanted = _evolution(add, drop, replace)
+        source, spec_id, changed = writable_table(self.source).evolution(wanted)
+        spec = next(spec for spec in source.specs if spec.spec_id == spec_id)
+        return EvolvePlan(spec_id, tuple(f"{field.name} ({field.transform})" for field in spec.fields), changed)
 
     def _deleted(
         self,
@@ -310,6 +314,16 @@ def check_options(options: Mapping[str, object], known_options: Collection[str],
     time_zone = options.get("time_zone")
     check_type("time_zone", time_zone, str, type(None), expected="the name of a time zone, such as 'UTC'")
     _properties(options.get("snapshot_properties"))  # type: ignore[arg-type] # checked there
+
+
+def _evolution(add: Sequence[str], drop: Sequence[str], replace: Mapping[str, str] | None) -> Evolution:
+    """The change of a spec; TypeError for what is none."""
+    check_type("replace", replace, Mapping, type(None), expected="a dict of old partition fields to new ones")
+    for name, texts in (("add", add), ("drop", drop), ("replace", [*(replace or {}), *(replace or {}).values()])):
+        check_type(name, texts, list, tuple, expected="a list of partition fields")
+        for text in texts:
+            check_type(f"a member of {name}", text, str, expected="a partition field, such as 'bucket(8, id)'")
+    return Evolution(tuple(add), tuple(drop), dict(replace or {}))
 
 
 def _check_set(name: str, values: object) -> None:

@@ -13,7 +13,7 @@ from tamis.formats.edit import Mode
 from tamis.printable import printable
 from tamis.sieve.plan import ScanPlan
 
-__all__ = ["Appended", "DeletePlan", "Deleted", "Evolved", "UpdatePlan", "Updated"]
+__all__ = ["Appended", "DeletePlan", "Deleted", "EvolvePlan", "Evolved", "UpdatePlan", "Updated"]
 
 TableT = TypeVar("TableT")
 ACTIONS = {"copy-on-write": "rewrite", "merge-on-read": "mark rows"}
@@ -93,6 +93,18 @@ class Evolved(Generic[TableT]):
     """The spec of new files."""
     changed: bool
     """False if it was so before."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvolvePlan:
+    """What would become of a table's partition spec."""
+
+    spec_id: int
+    """The spec that new files would have."""
+    fields: tuple[str, ...]
+    """Its fields, as `name (transform)`; none if new files would be unpartitioned."""
+    changed: bool
+    """False if it is so already."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tamis.checks import shown
 from tamis.cli.options import Catalog, Quiet, TableFormat, TableName
 from tamis.cli.scan import tell
+from tamis.printable import printable
 
 if TYPE_CHECKING:
     from tamis.table import Table
@@ -33,7 +35,7 @@ def evolve(  # noqa: PLR0913 - an argument an option
         Fields, typer.Option(metavar="OLD=NEW", help="A field to replace by another. May be repeated.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what is partitioned how, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show how new files would be partitioned, and change nothing.")
     ] = False,
     quiet: Quiet = False,
     catalog: Catalog = None,
@@ -48,10 +50,11 @@ def evolve(  # noqa: PLR0913 - an argument an option
 
     opened = tamis.table.open(table, catalog=catalog, format=table_format)
     if dry_run:
+        planned = opened.plan_evolve(add=add or (), drop=drop or (), replace=pairs)
         _show(opened)
-        for word, texts in (("add", add or ()), ("drop", drop or ()), ("replace", replace or ())):
-            for text in texts:
-                typer.echo(f"would {word} {text}")
+        fields = printable(", ".join(planned.fields)) or "unpartitioned"
+        would = "new files would have" if planned.changed else "nothing to change: new files have"
+        typer.echo(f"{would} spec {planned.spec_id}: {fields}")
         return
     done = opened.evolve(add=add or (), drop=drop or (), replace=pairs)
     if not quiet:
@@ -62,7 +65,7 @@ def evolve(  # noqa: PLR0913 - an argument an option
 def _pair(text: str) -> tuple[str, str]:
     old, equals, new = text.partition("=")
     if not equals or not old.strip() or not new.strip():
-        raise typer.BadParameter(f"{text!r} is not OLD=NEW", param_hint="--replace")
+        raise typer.BadParameter(f"{shown(text)} is not OLD=NEW", param_hint="--replace")
     return old.strip(), new.strip()
 
 
@@ -71,4 +74,4 @@ def _show(table: Table) -> None:
     counts = {spec.spec_id: spec.files for spec in table.plan().stats.specs}
     for spec in table.source.specs:
         fields = ", ".join(f"{field.name} ({field.transform})" for field in spec.fields) or "unpartitioned"
-        typer.echo(f"spec {spec.spec_id}: {fields}; {counts.get(spec.spec_id, 0):,} files")
+        typer.echo(f"spec {spec.spec_id}: {printable(fields)}; {counts.get(spec.spec_id, 0):,} files")

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
+from tamis.printable import printable
+
 __all__ = [
     "AsOf",
     "CaseSensitive",
@@ -49,14 +51,15 @@ def read_condition(text: str | None) -> str | None:
     """The condition as it is written, or what the file has that it names; BadParameter if there is no such file."""
     if text is None or (text != "-" and not text.startswith("@")):
         return text
+    name = printable(text[1:])
     try:
         if text == "-":
             return sys.stdin.read()
         return Path(text[1:]).expanduser().read_text(encoding="utf-8")
     except OSError as error:
-        raise typer.BadParameter(f"cannot read {text[1:]}: {error.strerror}", param_hint="--where") from error
+        raise typer.BadParameter(f"cannot read {name}: {error.strerror}", param_hint="--where") from error
     except UnicodeDecodeError as error:
-        raise typer.BadParameter(f"{text[1:] or 'standard input'} is not UTF-8 text", param_hint="--where") from error
+        raise typer.BadParameter(f"{name or 'standard input'} is not UTF-8 text", param_hint="--where") from error
 
 
 TableName = Annotated[

@@ -318,6 +318,9 @@ class WritableTable(Protocol):
     def evolve(self, wanted: Evolution) -> tuple[FormatTable, int, bool]:
         """Try once to change how new files are partitioned: the table, its spec, and whether that has changed."""
 
+    def evolution(self, wanted: Evolution) -> tuple[FormatTable, int, bool]:
+        """What evolve would make of the table as it is now: nothing is changed."""
+
     def newest(self) -> WritableTable:
         """The table as it is now, read anew."""
 

@@ -181,9 +181,16 @@ def test_a_lost_race_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     path = make_table(tmp_path, 2)
-    shown = run(capsys, monkeypatch, "evolve", path, "--add", "region", "--dry-run")
+    change = ("--replace", "day=years(day)", "--drop", "amount")
+    shown = run(capsys, monkeypatch, "evolve", path, *change, "--dry-run")
     assert "spec 3: day (day), amount (identity); 0 files" in shown.out, shown
-    assert "would add region" in shown.out
-    done = run(capsys, monkeypatch, "evolve", path, "--replace", "day=years(day)", "--drop", "amount")
+    assert "new files would have spec 4: day_year (year)" in shown.out
+    assert latest(path)["default-spec-id"] == 3
+    wrong = run(capsys, monkeypatch, "evolve", path, "--add", "nosuch", "--dry-run")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "nosuch" in wrong.err
+    done = run(capsys, monkeypatch, "evolve", path, *change)
     assert (done.code, done.out.strip()) == (0, str(latest(path)["default-spec-id"])), done.err
+    again = tamis.open(path).plan_evolve(add=["years(day)"], drop=["day_year"])
+    assert not again.changed, again
     assert run(capsys, monkeypatch, "evolve", path).code == 2

@@ -166,6 +166,14 @@ class WritableIceberg:
             ) from lost
         return self._table(State.of(path, found.document), MAIN), after.metadata.default_spec_id, True
 
+    def evolution(self, wanted: Evolution) -> tuple[IcebergTable, int, bool]:
+        """What evolve would make of the table as it is now."""
+        state = _same_table(self.name, self.state.metadata, self.home.read())
+        check_supported(self.name, state.document, state.metadata)
+        found = evolved(self.name, state, wanted)
+        after = state if found is None else State.of(state.path, found.document)
+        return self._table(after, MAIN), after.metadata.default_spec_id, found is not None
+
     def newest(self) -> WritableIceberg:
         """The table as it is now, read anew. CommitConflict if another has its name."""
         state = _same_table(self.name, self.state.metadata, self.home.read())
