@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.errors import UnreadableMetadataError, UnsupportedFormatError
+from tamis.errors import CatalogError, UnreadableMetadataError, UnsupportedFormatError
 from tests.engines.servers import ObjectStore
 from tests.making.paimon_tables import written
 
@@ -85,6 +86,18 @@ def test_options_of_another_store_are_an_error(tmp_path: Path) -> None:
         tamis.open(Elsewhere(tmp_path / "t", storage_options={"account_key": "x"}))
 
 
+@pytest.mark.parametrize("name", ["AWS_IAM_ROLE_ARN", "aws_profile", "AWS_WEB_IDENTITY_TOKEN_FILE"])
+def test_credentials_that_deltalake_asks_others_for_are_an_error(tmp_path: Path, name: str) -> None:
+    """Read without them, the table would be entered by whoever the environment says."""
+
+    class Elsewhere(deltalake.DeltaTable):  # type: ignore[name-defined, misc]
+        table_uri = "s3://box/table"
+
+    deltalake.write_deltalake(tmp_path / "t", ROWS)
+    with pytest.raises(UnsupportedFormatError, match=name.lower()):
+        tamis.open(Elsewhere(tmp_path / "t", storage_options={name: "x", "AWS_REGION": "eu-west-1"}))
+
+
 def paimon_options(store: ObjectStore) -> dict[str, str]:
     return {
         "warehouse": "s3://lake/paimon",
@@ -112,6 +125,30 @@ def test_a_table_of_pypaimon_brings_its_options(store: ObjectStore) -> None:
         assert table.source.access().secret == store.secret
         assert store.secret not in repr((table, table.source))
         assert store.secret.encode() not in pickle.dumps(table)
+
+
+def test_a_table_of_pypaimon_brings_what_its_catalog_vends(store: ObjectStore) -> None:
+    """A REST catalog gives a token for each table: its files have it, the catalog's options have not."""
+    from pypaimon.catalog.rest.rest_token import RESTToken
+    from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
+
+    catalog = pypaimon.CatalogFactory.create(paimon_options(store))
+    catalog.create_database("db", ignore_if_exists=True)
+    catalog.create_table("db.vended", pypaimon.Schema.from_pyarrow_schema(ROWS.schema), ignore_if_exists=False)
+    loaded = catalog.get_table("db.vended")
+    written(loaded, ROWS.to_pylist(), ROWS.schema)
+    client = {"uri": "http://127.0.0.1:9", "token.provider": "bear", "token": "ofTheCatalog"}
+    files = RESTTokenFileIO(loaded.identifier, loaded.table_path, client)
+    vended = {name: value for name, value in paimon_options(store).items() if name != "warehouse"}
+    files.token = RESTToken(vended, int(time.time() * 1000) + 10**8)
+    loaded.file_io = files
+    table = tamis.open(loaded)
+    assert table.plan().stats.kept == 1
+    assert table.source.access().secret == store.secret
+    files.token = RESTToken(vended, 0)
+    with pytest.raises(CatalogError) as caught:
+        tamis.open(loaded)
+    assert "ofTheCatalog" not in str(caught.value)
 
 
 class DeltaTable:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql")
 from tamis.errors import UnreadableFileError
-from tamis.spark.paths import as_shown, check_visible, pattern, plain
+from tamis.spark.paths import as_shown, check_distinct, check_visible, pattern, plain
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
@@ -60,6 +61,22 @@ def test_a_path_with_a_host_is_not_that_of_another_host() -> None:
 def test_the_same_path_in_two_file_systems_is_not_guessed() -> None:
     with pytest.raises(UnreadableFileError, match="does not list"):
         as_shown(["/w/a.parquet"], ["hdfs://one/w/a.parquet", "hdfs://two/w/a.parquet"])
+
+
+@pytest.mark.parametrize("path", ["s3://b//a", "s3a://b/w//a", "gs://b/w/./a", "abfss://c@h/w/../a", "s3://b/../a"])
+def test_an_object_whose_name_hadoop_changes_is_not_read_as_another(path: str) -> None:
+    """The other may be there, of the same size: its rows would be taken for those of this one."""
+    paths = pa.chunked_array([["s3://b/a", path]])
+    with pytest.raises(UnreadableFileError, match="another object"):
+        check_distinct(paths, frozenset())
+    check_distinct(paths, frozenset({path}))
+
+
+@pytest.mark.parametrize(
+    "path", ["/w//a", "w//a", "file:///w//a", "file:/w//a", "hdfs://nn/w//a", "hdfs:///w/../a", "s3://b/w/.a/..b/a."]
+)
+def test_a_path_that_leads_to_one_file_however_it_is_spelt_is_read(path: str) -> None:
+    check_distinct(pa.chunked_array([[path]]), frozenset())
 
 
 @pytest.mark.parametrize("name", ["_a.parquet", ".a.parquet", "a.parquet._COPYING_"])

@@ -10,11 +10,17 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tamis.errors import UnreadableFileError
 from tamis.formats.errors import shown
 
-__all__ = ["as_shown", "canonical", "check_visible", "pattern", "plain"]
+__all__ = ["as_shown", "canonical", "check_distinct", "check_visible", "pattern", "plain"]
 
+_FOLDED: Final = r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]*/(?:.*/)?(?:/|\.\.?/)"
+_FOLDING: Final = frozenset({"file", "hdfs", "viewfs"})
+"""File systems in which such a path leads to the same file."""
 _GLOB: Final = re.compile(r"[{}\[\]*?\\]")
 _FILE: Final = re.compile(r"^file:/*")
 _URI: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)$")
@@ -49,6 +55,22 @@ def check_visible(paths: Sequence[str]) -> None:
                 "Rewrite it with the table's own engine, which reads it.",
                 path=shown(path),
                 reason="hidden file name",
+            )
+
+
+def check_distinct(paths: pa.ChunkedArray, unknown: frozenset[str]) -> None:
+    """UnreadableFileError for an object that Hadoop's clients would take another for.
+
+    To a store `a//b` and `a/b` are two names, to Hadoop one. unknown are paths of which nobody could tell that there
+    is such an object: who writes through Hadoop may write that path into the metadata, and mean the other.
+    """
+    for path in paths.filter(pc.match_substring_regex(paths, _FOLDED)).to_pylist():
+        if path not in unknown and path.partition("://")[0].lower() not in _FOLDING:
+            raise UnreadableFileError(
+                f"Spark's clients cannot ask a store for {shown(path)}: they shorten empty and dotted names, and that "
+                "names another object. Rewrite the file with the table's own engine, under a plain name.",
+                path=shown(path),
+                reason="a name that Hadoop changes",
             )
 
 

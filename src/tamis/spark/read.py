@@ -41,6 +41,7 @@ from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
 from tamis.spark.meaning import check_meaning
 from tamis.spark.merging import SECTION, VERSION_FILE, merged, without_removals
 from tamis.spark.merging_tasks import in_files, merged_files
+from tamis.spark.paths import check_distinct
 from tamis.spark.pushdown import Veil, may_list_null
 from tamis.spark.relation import Keys, Relation, relation, united
 from tamis.spark.second_way import Files, arrow_frame, why_not_spark
@@ -101,6 +102,7 @@ def read_plan(
     predicate = plan.sieve.predicate
     safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
     unknown = scan.unknown_sizes()
+    check_distinct(scan.files["path"], unknown)
     reach = reach_of(spark, source, storage or storage_of(plan))
     reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, ways, unknown)
     frames = [_frame(reading, group) for group in scan.groups if not group.merged]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from tamis.errors import UnsupportedFormatError
@@ -24,6 +25,8 @@ _NAMES: Final = {
 }
 """PyIceberg's names of what deltalake calls by several, in any case."""
 _S3: Final = frozenset({"s3", "s3a"})
+_OTHERS: Final = re.compile(r"role_arn$|profile$|web_identity|container_credentials")
+"""Options by which deltalake's client gets other credentials than those that are in the options."""
 
 
 def is_deltalake_table(target: object) -> bool:
@@ -42,6 +45,14 @@ def loaded_storage(table: Any) -> Storage:  # noqa: ANN401 - deltalake is no dep
         raise UnsupportedFormatError(
             f"the DeltaTable at {shown(uri)} has storage options, and this version takes those of S3 alone. Give its "
             "address instead, and the credentials by the environment.",
+            path=shown(uri),
+            feature="storage options",
+        )
+    other = next((name for name in sorted(options) if _OTHERS.search(name)), None)
+    if other is not None:
+        raise UnsupportedFormatError(
+            f"the DeltaTable at {shown(uri)} has the storage option {other}, by which its own client asks for "
+            "credentials. Give its address instead, and the credentials by the environment.",
             path=shown(uri),
             feature="storage options",
         )

@@ -88,8 +88,20 @@ def loaded_table(table: Any) -> tuple[str, str | None, Storage]:  # noqa: ANN401
     options = {str(key): str(value) for key, value in (schema.options or {}).items()}
     Options(options, bool(schema.primary_keys)).check(path, path)
     branch = str(table.current_branch()) if hasattr(table, "current_branch") else MAIN
-    given: Any = getattr(getattr(table, "file_io", None), "properties", None)
-    return path, None if branch == MAIN else branch, _storage(given.to_map() if hasattr(given, "to_map") else {})
+    return path, None if branch == MAIN else branch, _storage(_carried(table, path))
+
+
+def _carried(table: Any, path: str) -> Mapping[str, Any]:  # noqa: ANN401 - as above
+    """The options of the table's files, with what its catalog has vended for them."""
+    files: Any = getattr(table, "file_io", None)
+    if callable(getattr(files, "file_io", None)):
+        try:
+            files = files.file_io()
+        except Exception as error:
+            options = getattr(files.properties, "to_map", dict)()
+            raise _unreachable(path, error, options) from error
+    given: Any = getattr(files, "properties", None)
+    return given.to_map() if hasattr(given, "to_map") else {}
 
 
 def _storage(properties: Mapping[str, Any]) -> Storage:
