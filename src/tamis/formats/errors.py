@@ -15,6 +15,7 @@ __all__ = ["advice", "shown", "unreachable", "unreadable", "unwritable"]
 
 _USER: Final = re.compile(r"(?<=://)(?:[^/?#@:]*:(?!\d+/)[^@\s'\"]*|[^/?#]*)@")
 """Up to the last @ of the authority. A password may hold a raw slash; a port may not be taken for one."""
+_CONTAINER: Final = re.compile(r"(?:abfs|wasb)s?://[^/?#@:]+@[^/?#@:]+(?=/|$)", re.IGNORECASE)
 _QUERY: Final = re.compile(r"(?<=\?).*$", re.DOTALL)
 
 RESTORE: Final = "Restore the file, or choose a snapshot or version that does not need it."
@@ -58,18 +59,22 @@ _WRITE_CURES: Final = {
 
 
 def shown(uri: str) -> str:
-    """The URI as it may be shown.
+    """The URI as it may be shown. What stands before an @ is a credential, but Azure has a container there.
 
     >>> shown("s3://key:secret@bucket/a.avro?token=1")
     's3://…@bucket/a.avro?…'
     >>> shown("s3://key:sec/ret@bucket/a.avro"), shown("hdfs://host:8020/a@b")
     ('s3://…@bucket/a.avro', 'hdfs://host:8020/a@b')
+    >>> shown("abfss://box@account.dfs.core.windows.net/a.avro?sig=1")
+    'abfss://box@account.dfs.core.windows.net/a.avro?…'
     >>> shown("/data/50% of it?.avro")
     '/data/50% of it?.avro'
     """
     if "://" not in uri:
         return uri
-    return _QUERY.sub("…", _USER.sub("…@", uri))
+    container = _CONTAINER.match(uri)
+    end = container.end() if container else 0
+    return _QUERY.sub("…", uri[:end] + (uri[end:] if container else _USER.sub("…@", uri)))
 
 
 def unreadable(

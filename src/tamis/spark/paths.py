@@ -67,8 +67,8 @@ def check_distinct(paths: pa.ChunkedArray, unknown: frozenset[str]) -> None:
     for path in paths.filter(pc.match_substring_regex(paths, _FOLDED)).to_pylist():
         if path not in unknown and path.partition("://")[0].lower() not in _FOLDING:
             raise UnreadableFileError(
-                f"Spark's clients cannot ask a store for {shown(path)}: they shorten empty and dotted names, and that "
-                "names another object. Rewrite the file with the table's own engine, under a plain name.",
+                f"Spark's clients cannot ask a store for {shown(path)}: they shorten empty and dotted names, to "
+                "that of another object. Rewrite the file with the table's own engine, under a plain name.",
                 path=shown(path),
                 reason="a name that Hadoop changes",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from pyarrow import fs
 
 from tamis.errors import SparkStorageError
 from tamis.formats.errors import advice, is_denied, unwritable
-from tamis.formats.storage import s3
+from tamis.formats.storage import objects, s3
 from tamis.formats.storage.access import environment_access, not_handed, s3_access
 from tamis.formats.storage.conditional import s3_endpoint
 from tamis.formats.storage.objects import EnvironmentStorage
@@ -115,3 +116,29 @@ def test_credentials_that_have_ended_are_told_as_such(said: str) -> None:
     assert advice(OSError(said)) == "The credentials for its store have ended: open the table anew for others."
     assert "open the table anew" in str(unwritable("s3://lake/x", OSError(said)))
     assert is_denied(OSError(said))
+
+
+@pytest.mark.parametrize("scheme", ["abfs", "abfss", "wasb", "wasbs"])
+def test_files_of_azure_are_sought_in_their_container(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    accounts: list[str] = []
+
+    def client(account: str, **_: object) -> fs.FileSystem:
+        accounts.append(account)
+        return fs.LocalFileSystem()
+
+    monkeypatch.setattr(objects.fs, "AzureFileSystem", client, raising=False)
+    _, path = EnvironmentStorage()._of(f"{scheme}://box@acc.host.core.windows.net/w/a b%20.avro")
+    assert (accounts, path) == (["acc"], "box/w/a b%20.avro")
+
+
+def test_googles_store_is_not_waited_for_a_quarter_of_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow's client asks on for that long where nobody answers."""
+    told: list[dict[str, timedelta]] = []
+
+    def client(**options: timedelta) -> fs.FileSystem:
+        told.append(options)
+        return fs.LocalFileSystem()
+
+    monkeypatch.setattr(objects.fs, "GcsFileSystem", client, raising=False)
+    EnvironmentStorage()._of("gs://box/x")
+    assert told == [{"retry_time_limit": timedelta(seconds=60)}]

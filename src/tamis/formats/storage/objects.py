@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
@@ -27,6 +28,8 @@ from tamis.formats.storage.secrets import explained, safe_reason
 __all__ = ["EnvironmentStorage", "s3_endpoint"]
 
 _LOCAL = LocalStorage()
+PATIENCE = timedelta(seconds=60)
+"""How long to ask a store that does not answer."""
 
 
 @dataclass(slots=True, repr=False)
@@ -140,21 +143,22 @@ def _client(scheme: str, bucket: str, location: str, given: Access | None) -> fs
             settings = s3_endpoint()
             return s3_client(bucket, s3_place(settings.get("s3.endpoint"), settings.get("s3.region")))
         case "gs" | "gcs":
-            return fs.GcsFileSystem()
-        case "abfs" | "abfss":
+            # By itself it would go on asking for a quarter of an hour.
+            return fs.GcsFileSystem(retry_time_limit=PATIENCE)
+        case "abfs" | "abfss" | "wasb" | "wasbs":
             account = bucket.rpartition("@")[2].partition(".")[0]
             return fs.AzureFileSystem(account, account_key=os.environ.get("AZURE_STORAGE_ACCOUNT_KEY"))
         case "hdfs" | "viewfs":
             host = urlsplit(location)
             return fs.HadoopFileSystem(f"{scheme}://{host.hostname}" if host.hostname else "default", host.port or 0)
         case _:
-            raise ValueError(f"no store is known by {scheme}:// (s3, s3a, gs, abfs, abfss and hdfs are)")
+            raise ValueError(f"no store is known by {scheme}:// (s3, s3a, gs, abfs, wasb and hdfs are)")
 
 
 def _path(scheme: str, bucket: str, rest: str) -> str:
     if scheme in {"hdfs", "viewfs"}:
         return rest[len(bucket) :]
-    if scheme in {"abfs", "abfss"}:
+    if scheme in {"abfs", "abfss", "wasb", "wasbs"}:
         return bucket.partition("@")[0] + rest[len(bucket) :]
     return rest
 
