@@ -98,7 +98,7 @@ def _carried(table: Any, path: str) -> Mapping[str, Any]:  # noqa: ANN401 - as a
         try:
             files = files.file_io()
         except Exception as error:
-            options = getattr(files.properties, "to_map", dict)()
+            options: Mapping[str, Any] = getattr(files.properties, "to_map", dict)()
             raise _unreachable(path, error, options) from error
     given: Any = getattr(files, "properties", None)
     return given.to_map() if hasattr(given, "to_map") else {}
