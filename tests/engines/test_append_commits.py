@@ -270,7 +270,6 @@ def test_a_branch_takes_rows_that_main_does_not_have(warehouse: Warehouse) -> No
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("write.wap.enabled", "true"),
         ("write.format.default", "orc"),
         ("write.location-provider.impl", "com.example.Provider"),
         ("encryption.key-id", "k"),
@@ -287,6 +286,26 @@ def test_what_tamis_does_not_do_is_refused_by_name(warehouse: Warehouse, key: st
         tamis.open(path).append(frame(warehouse.spark, 1))
     assert caught.value.feature in {key, "encryption"}
     assert not list(Path(path).rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("setting", ["spark.wap.id", "spark.wap.branch"])
+def test_what_is_to_be_audited_is_not_published(warehouse: Warehouse, setting: str) -> None:
+    """A table that allows audits is written as any, but by a session that asks for one."""
+    spark, name = warehouse.spark, f"append_{setting.rpartition('.')[2]}_audit"
+    path = folder_table(warehouse, name)
+    execute(spark, f"alter table ice.db.{name} set tblproperties ('write.wap.enabled' = 'true')")
+    tamis.open(path, cache=False).append(frame(spark, 1))
+    execute(spark, f"alter table ice.db.{name} create branch audit")
+    spark.conf.set(setting, "audit")
+    try:
+        with pytest.raises(CommitRefused) as caught:
+            tamis.open(path, cache=False).append(frame(spark, 2))
+        assert caught.value.feature == setting
+        if setting == "spark.wap.branch":
+            tamis.open(path, cache=False).append(frame(spark, 3), branch="audit")
+    finally:
+        spark.conf.unset(setting)
+    assert tamis.open(path, cache=False).delete("id = 1", spark=spark).rows == 1
 
 
 def test_a_metadata_file_or_a_catalogs_folder_is_refused(warehouse: Warehouse, tmp_path: Path) -> None:

@@ -282,6 +282,10 @@ class WritableTable(Protocol):
     def branch(self) -> str:
         """The branch to change if none is named: the one that it was opened at, if any."""
 
+    @property
+    def audits(self) -> bool:
+        """Whether a session may have what is written here audited before it is published."""
+
     def head(self, branch: str) -> int | None:
         """The snapshot at the head of the branch; None if there is none yet. CommitRefused for no such branch."""
 

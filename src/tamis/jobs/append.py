@@ -15,6 +15,7 @@ from tamis import __version__
 from tamis.errors import CommitStateUnknown
 from tamis.formats import FormatTable
 from tamis.formats.edit import Edit, WritableTable, new_snapshot_id
+from tamis.jobs.auditing import check_audit
 from tamis.jobs.retrying import committed
 from tamis.spark.write import write_rows
 
@@ -45,6 +46,7 @@ def append(table: WritableTable, rows: DataFrame, *, branch: str, properties: Ma
 
     If anything fails before the commit, or the commit is known not to have happened, the files are removed again.
     """
+    check_audit(table, rows.sparkSession, branch)
     base = table.head(branch)
     token = str(uuid4())
     files = tuple(write_rows(rows, table.stage(), token))

@@ -19,6 +19,7 @@ from tamis import __version__
 from tamis.errors import CommitConflict, CommitStateUnknown, ExecutorError
 from tamis.formats import FormatTable
 from tamis.formats.edit import Edit, Isolation, Mode, NewFile, Operation, Planned, WritableTable, new_snapshot_id
+from tamis.jobs.auditing import check_audit
 from tamis.jobs.retrying import committed
 from tamis.predicate.arrays import Mask
 from tamis.sieve.outcome import Outcome
@@ -94,6 +95,7 @@ class Work(ABC):
 
     def __init__(self, table: WritableTable, job: Change) -> None:
         self.table, self.job = table, job
+        check_audit(table, job.spark, job.branch)
         self.base = table.head(job.branch)
         self.source = table.table(job.branch)
         self.plan = job.plan(self.source)

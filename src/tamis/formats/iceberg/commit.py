@@ -97,6 +97,11 @@ class WritableIceberg:
         """The branch, or the tag, that it was opened at; a tag does not move, and is refused by name."""
         return self.opened.ref or MAIN
 
+    @property
+    def audits(self) -> bool:
+        """What `write.wap.enabled` says."""
+        return self.state.metadata.properties.get("write.wap.enabled", "").strip().lower() == "true"
+
     def head(self, branch: str) -> int | None:
         """The snapshot at the head of the branch; None if there is none yet."""
         found = _parent(self.name, self.state.metadata, branch)

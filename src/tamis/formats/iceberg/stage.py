@@ -63,12 +63,6 @@ def check_supported(name: str, document: Mapping[str, Any], metadata: TableMetad
         key.startswith("encryption.") and key.endswith("key-id") for key in properties
     ):
         refuse("encryption", "it is encrypted, and this version writes no encrypted files")
-    if _true(properties, "write.wap.enabled"):
-        refuse(
-            "write.wap.enabled",
-            "write.wap.enabled asks that writes are audited before they are published. Write with Iceberg's own "
-            "connector, or unset the property",
-        )
     if "write.location-provider.impl" in properties:
         refuse("write.location-provider.impl", "a class of its own chooses its paths (write.location-provider.impl)")
     if properties.get("write.format.default", "parquet").strip().lower() != "parquet":
