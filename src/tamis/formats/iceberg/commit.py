@@ -293,8 +293,7 @@ class WritableIceberg:
             unfit = why_unfit(old, state.metadata.schema)
         if edit.read is not None and unfit is None and before.schema != state.metadata.schema:
             unfit = "its schema has changed, and the condition was read with the old one"
-        if edit.deletes and unfit is None and before.format_version != state.metadata.format_version:
-            unfit = "its format version has changed, and with it how rows are deleted"
+        unfit = unfit or _outdated(edit, before.format_version, state.metadata.format_version)
         if unfit is not None:
             raise self._conflict(edit, state, unfit, retryable=False)
 
@@ -314,6 +313,17 @@ class WritableIceberg:
         selection = state.metadata.select(ref=branch)
         opened = self.opened
         return replace(opened, metadata=state.metadata, selection=selection, ref=None if branch == MAIN else branch)
+
+
+def _outdated(edit: Edit, old: int, new: int) -> str | None:
+    """Why what was written for one version of the format does not do for another; None if it does."""
+    if edit.deletes and old != new:
+        return "its format version has changed, and with it how rows are deleted"
+    if edit.added and edit.removed and old <= ROWS_WITHOUT_IDS < new:
+        return (
+            "its format version has changed, and rows that were written again would lose the ids that they have now"
+        )
+    return None
 
 
 def _same_table(name: str, before: TableMetadata, state: State) -> State:
