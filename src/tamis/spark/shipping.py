@@ -20,7 +20,7 @@ import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,7 +58,8 @@ _shipped: WeakKeyDictionary[SparkSession, tuple[str, ...]] = WeakKeyDictionary()
 class Shipped:
     """Work with its arguments, as mapInArrow takes it. Nothing of it is unpickled before its packages are found."""
 
-    pickled: bytes
+    pickled: bytes = field(repr=False)
+    """What writes files may have been told who enters their store."""
     archives: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

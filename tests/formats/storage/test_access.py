@@ -14,6 +14,7 @@ from tamis.formats.errors import advice, is_denied, unwritable
 from tamis.formats.storage import objects, s3
 from tamis.formats.storage.access import environment_access, not_handed, s3_access
 from tamis.formats.storage.conditional import s3_endpoint
+from tamis.formats.storage.local import is_local, local_path
 from tamis.formats.storage.objects import EnvironmentStorage
 from tamis.formats.storage.sinks import DataStore
 
@@ -142,3 +143,21 @@ def test_googles_store_is_not_waited_for_a_quarter_of_an_hour(monkeypatch: pytes
     monkeypatch.setattr(objects.fs, "GcsFileSystem", client, raising=False)
     EnvironmentStorage()._of("gs://box/x")
     assert told == [{"retry_time_limit": timedelta(seconds=60)}]
+
+
+@pytest.mark.parametrize("location", ["hdfs:/w/a b%20.avro", "hdfs:///w/a b%20.avro"])
+def test_a_path_of_hdfs_without_a_host_is_not_one_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, location: str
+) -> None:
+    """Hadoop writes it with one slash; both lie in the default file system."""
+    hosts: list[str] = []
+
+    def client(host: str, _: int) -> fs.FileSystem:
+        hosts.append(host)
+        return fs.LocalFileSystem()
+
+    monkeypatch.setattr(objects.fs, "HadoopFileSystem", client, raising=False)
+    assert not is_local(location)
+    assert local_path(location) is None
+    _, path = EnvironmentStorage()._of(location)
+    assert (hosts, path) == (["default"], "/w/a b%20.avro")

@@ -24,7 +24,6 @@ from tamis.formats.delta.schema import DeltaField
 from tamis.formats.delta.vectors import FRAME, decode_vector, inline_vector, vector_location
 from tamis.formats.errors import shown, unreadable
 from tamis.formats.scan import FileGroup, MetadataColumn, OwnNames, ReadField, Scan, Vectors
-from tamis.formats.storage.local import local_path
 from tamis.formats.storage.sizes import unknown_sizes
 from tamis.predicate.bound import Known
 from tamis.predicate.compare.zones import Zone
@@ -69,7 +68,7 @@ def scan_plan(table: DeltaTable, plan: ScanPlan) -> Scan:
         FileGroup("parquet", np.flatnonzero(members == number), fields, tuple(partition), not filtered, bool(gone))
         for number, (filtered, gone, _) in enumerate(kinds.T.tolist())
     ]
-    sizes = partial(unknown_sizes, files.select(["path", "size"]), table.storage.size, _is_near)
+    sizes = partial(unknown_sizes, files.select(["path", "size"]), table.storage.size)
     return Scan(
         fields,
         files,
@@ -92,10 +91,6 @@ def _is_zone_dependent(table: DeltaTable, sieve: Sieve) -> bool:
     everything = replace(sieve, predicate=replace(sieve.predicate, root=Known(value=True)), runtime_filters=())
     batches = table.list(everything).batches(None)
     return any(place in batch.extra for batch in batches for place in places)
-
-
-def _is_near(path: str) -> bool:
-    return local_path(path) is not None
 
 
 def _column(field: DeltaField, *, by_id: bool, constant: bool) -> ReadField:

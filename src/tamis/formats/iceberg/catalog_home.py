@@ -25,9 +25,9 @@ from tamis.formats.iceberg.origin import Origin
 from tamis.formats.iceberg.snapshots import forgotten
 from tamis.formats.storage import Fetch
 from tamis.formats.storage.disk import LocalStorage
+from tamis.formats.storage.local import is_local
 from tamis.formats.storage.objects import s3_endpoint
 from tamis.formats.storage.secrets import safe_message, safe_reason
-from tamis.formats.storage.sinks import is_local
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -23,8 +23,8 @@ from tamis.formats.edit import NULL_IN_REQUIRED, NewFile, WriteField
 from tamis.formats.iceberg.data_paths import Place
 from tamis.formats.iceberg.metrics import Mode
 from tamis.formats.iceberg.statistics import Statistics, leaf_ids
-from tamis.formats.storage.local import local_file
-from tamis.formats.storage.sinks import DataStore, Sink, is_local
+from tamis.formats.storage.local import is_local, local_file
+from tamis.formats.storage.sinks import DataStore, Sink
 from tamis.sieve.partition_keys import distinct, plain_values
 
 __all__ = ["DataFiles", "ParquetOptions", "conformed"]

@@ -21,8 +21,8 @@ from tamis.formats.iceberg.data_files import FIELD_ID, ParquetOptions
 from tamis.formats.iceberg.data_paths import Place
 from tamis.formats.iceberg.single_values import encoded
 from tamis.formats.roaring import bitmap
-from tamis.formats.storage.local import local_file
-from tamis.formats.storage.sinks import DataStore, is_local
+from tamis.formats.storage.local import is_local, local_file
+from tamis.formats.storage.sinks import DataStore
 from tamis.predicate.arrays import Int64s
 
 __all__ = ["Bitmaps", "PositionFiles"]

@@ -24,8 +24,7 @@ from tamis.formats.iceberg.parsing import parse_document
 from tamis.formats.iceberg.snapshots import forgotten
 from tamis.formats.storage import Fetch
 from tamis.formats.storage.disk import LocalStorage
-from tamis.formats.storage.local import fetch_local
-from tamis.formats.storage.sinks import is_local
+from tamis.formats.storage.local import fetch_local, is_local
 
 __all__ = ["FolderHome", "Home", "Lost", "State", "packed"]
 

@@ -57,7 +57,7 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     sized = files.select(["path", "size"])
     if deletes is not None:
         sized = pa.concat_tables([sized, deletes.files])
-    sizes = partial(unknown_sizes, sized, partial(size_of, table.fetch), _is_local)
+    sizes = partial(unknown_sizes, sized, partial(size_of, table.fetch))
     scan = Scan(
         fields,
         files,
@@ -71,10 +71,6 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
     if deletes is None:
         return scan
     return replace(scan, positions=deletes.positions, vectors=deletes.vectors, equality=deletes.equality)
-
-
-def _is_local(path: str) -> bool:
-    return "://" not in path or path.startswith("file:")
 
 
 def _taken(outcomes: Iterable[Outcome], column: str) -> pa.ChunkedArray:

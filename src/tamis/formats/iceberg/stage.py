@@ -21,7 +21,8 @@ from tamis.formats.iceberg.manifest_writing import Codec
 from tamis.formats.iceberg.metadata import SpecLayout, TableMetadata
 from tamis.formats.iceberg.metrics import metrics_modes
 from tamis.formats.iceberg.types import Field
-from tamis.formats.storage.sinks import SCHEMES, DataStore, is_local
+from tamis.formats.storage.local import is_local
+from tamis.formats.storage.sinks import SCHEMES, DataStore
 from tamis.sieve.transforms import parse_transform
 
 __all__ = [

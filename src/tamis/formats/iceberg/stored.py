@@ -30,7 +30,7 @@ from tamis.formats.avro import decoder
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.metadata import SpecLayout, TableMetadata
 from tamis.formats.storage.cache import MetadataCache, code_stamp
-from tamis.formats.storage.local import local_file
+from tamis.formats.storage.local import is_local, local_file
 from tamis.formats.storage.packs import Extent, Shelf
 from tamis.sieve.domain import ColumnStats
 from tamis.sieve.files import FileBatch
@@ -221,7 +221,7 @@ class Keeper:
             if length is None or base is None:
                 continue
             modified = number = 0
-            if path.startswith(("/", "file:")) or "://" not in path:
+            if path.startswith("/") or is_local(path):
                 # A local file that was written again is told by its time and number.
                 try:
                     status = os.stat(path if path.startswith("/") else local_file(path))  # noqa: PTH116 - as said

@@ -26,7 +26,7 @@ from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, named
 from tamis.formats.iceberg.types import Field
 from tamis.formats.scan import Calendar, FileFormat, OwnNames, ReadField
 from tamis.formats.storage import Fetch
-from tamis.formats.storage.local import local_file, local_path
+from tamis.formats.storage.local import is_local, local_file, local_path
 from tamis.formats.storage.ordered import in_order
 from tamis.formats.storage.sizes import local_size
 from tamis.predicate.arrays import Int64s
@@ -247,7 +247,7 @@ def _opened(fetch: Fetch, location: str) -> BinaryIO:
 
 def size_of(fetch: Fetch, location: str) -> int | None:
     """The size of a file; None if it cannot be asked from here. IsADirectoryError for a folder."""
-    if "://" not in location or location.startswith("file:"):
+    if is_local(location):
         return local_size(local_file(location))
     return fetch.size(location) if isinstance(fetch, FileIOFetch) else None
 

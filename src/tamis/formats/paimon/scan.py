@@ -25,7 +25,6 @@ from tamis.formats.paimon.reading import has_zone, read_field, read_type, refuse
 from tamis.formats.paimon.schema import PaimonSchema, parse_schema
 from tamis.formats.paimon.sections import Versions, version_sections
 from tamis.formats.scan import FileFormat, FileGroup, MetadataColumn, OwnNames, ReadField, Scan, Vectors
-from tamis.formats.storage.local import local_path
 from tamis.formats.storage.sizes import unknown_sizes
 from tamis.sieve.outcome import Outcome
 from tamis.sieve.plan import ScanPlan
@@ -91,12 +90,8 @@ def scan_plan(table: PaimonTable, plan: ScanPlan) -> Scan:
         if versions
         else None,
         own=own,
-        unknown_sizes=partial(unknown_sizes, files.select(["path", "size"]), table.storage.size, _is_near),
+        unknown_sizes=partial(unknown_sizes, files.select(["path", "size"]), table.storage.size),
     )
-
-
-def _is_near(path: str) -> bool:
-    return local_path(path) is not None
 
 
 def _schemas(table: PaimonTable, outcomes: Sequence[Outcome]) -> dict[int, PaimonSchema]:

@@ -18,6 +18,7 @@ __all__ = [
     "check_regular",
     "exists",
     "fetch_local",
+    "is_local",
     "local_file",
     "local_path",
     "put_path",
@@ -54,10 +55,14 @@ def local_file(location: str) -> str:
     return path if "%" not in path or _may_exist(path) else unquote(path)
 
 
+def is_local(path: str) -> bool:
+    """Whether a path, or file: URI, is one of the local file system. Hadoop writes its own also as hdfs:/x."""
+    return path.startswith("file:") or not ("://" in path or path.startswith(("hdfs:/", "viewfs:/")))
+
+
 def local_path(target: str) -> Path | None:
     """The local path that a path or file: URI names; None for a URI of another kind."""
-    is_file = target.startswith("file:") or "://" not in target
-    return Path(local_file(target)) if is_file else None
+    return Path(local_file(target)) if is_local(target) else None
 
 
 def exists(location: str) -> bool:

@@ -127,7 +127,7 @@ class EnvironmentStorage:
 
     def _of(self, location: str) -> tuple[fs.FileSystem, str]:
         """The client for a location, and the path that it knows the file by."""
-        scheme, _, rest = location.partition("://")
+        scheme, _, rest = location.partition("://" if "://" in location else ":")
         bucket = rest.partition("/")[0]
         if (scheme, bucket) not in self.clients:
             self.clients[scheme, bucket] = _client(scheme.lower(), bucket, location, self.given)

@@ -18,11 +18,11 @@ from pyarrow import fs
 
 from tamis.formats.errors import shown
 from tamis.formats.storage.access import S3, s3_place
-from tamis.formats.storage.local import local_file, put_path
+from tamis.formats.storage.local import is_local, local_file, put_path
 from tamis.formats.storage.s3 import s3_client
 from tamis.formats.storage.secrets import safe_reason
 
-__all__ = ["BECAUSE", "SCHEMES", "UNWRITTEN", "DataStore", "Sink", "is_hosted", "is_local"]
+__all__ = ["BECAUSE", "SCHEMES", "UNWRITTEN", "DataStore", "Sink", "is_hosted"]
 
 SCHEMES: Final = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "hdfs", "abfs", "abfss", "viewfs"})
 """Stores that pyarrow can write to."""
@@ -43,14 +43,9 @@ def _writing(path: str) -> Iterator[None]:
         raise OSError(f"{UNWRITTEN}{shown(path)}{BECAUSE}{reason}") from error
 
 
-def is_local(path: str) -> bool:
-    """Whether a path, or file: URI, is one of the local file system."""
-    return path.startswith("file:") or "://" not in path
-
-
 def is_hosted(path: str) -> bool:
     """Whether a path lies in a file system that asks nobody for credentials of a store."""
-    return is_local(path) or path.partition("://")[0] in {"hdfs", "viewfs"}
+    return is_local(path) or path.partition(":")[0] in {"hdfs", "viewfs"}
 
 
 @dataclass(slots=True)

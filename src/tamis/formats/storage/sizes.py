@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tamis.errors import UnreadableMetadataError
 from tamis.formats.errors import unreadable
+from tamis.formats.storage.local import is_local
 
 __all__ = ["SizeOf", "local_size", "unknown_sizes"]
 
@@ -39,15 +40,15 @@ def local_size(path: str) -> int | None:
     return status.st_size
 
 
-def unknown_sizes(files: pa.Table, size_of: SizeOf, is_near: Callable[[str], bool]) -> frozenset[str]:
+def unknown_sizes(files: pa.Table, size_of: SizeOf) -> frozenset[str]:
     """Those of these files (path and size) that cannot be asked from here.
 
-    UnreadableMetadataError for one that is of another size than the metadata says, or no file. Near ones are asked
-    one by one, a few microseconds each; others many at a time.
+    UnreadableMetadataError for one that is of another size than the metadata says, or no file. Those of this machine
+    are asked one by one, a few microseconds each; others many at a time.
     """
     sizes = dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
-    near = [path for path in sizes if is_near(path)]
-    far = [path for path in sizes if not is_near(path)] if len(near) < len(sizes) else []
+    near = [path for path in sizes if is_local(path)]
+    far = [path for path in sizes if not is_local(path)] if len(near) < len(sizes) else []
     actual_sizes = dict(zip(near, (_asked(path, size_of) for path in near), strict=True))
     actual_sizes |= zip(far, _asked_many(far, size_of), strict=True)
     for path, actual in actual_sizes.items():
