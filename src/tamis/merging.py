@@ -17,7 +17,7 @@ from tamis.formats.edit import Isolation, Mode, WritableTable
 from tamis.predicate.assigning import Assignment, assignments
 from tamis.predicate.clauses import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, Rows, check_order, of
 from tamis.printable import printable
-from tamis.results import with_action
+from tamis.results import told, with_action
 from tamis.sieve.plan import ScanPlan
 
 if TYPE_CHECKING:
@@ -109,11 +109,10 @@ class MergePlan:
         check_form(form)
         if form == "json":
             return self.plan.explain("json")
-        lines = [self.plan.explain(), "", f"MERGE ({self.mode}): {self._line}."]
-        lines += [f"  {printable(str(clause))}" for clause in self.clauses]
+        texts = [f"MERGE ({self.mode}): {self._line}.", *(f"  {clause}" for clause in self.clauses)]
         if self.note is not None and not any(clause.rows == BY_SOURCE for clause in self.clauses):
-            lines.append(f"The source prunes no file: {printable(self.note)}.")
-        return "\n".join(lines)
+            texts.append(f"The source prunes no file: {self.note}.")
+        return told(self.plan, *texts)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

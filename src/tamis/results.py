@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.checks import check_form
+from tamis.explain.words import readable_files, wrapped
 from tamis.formats.edit import Mode
 from tamis.printable import printable
 from tamis.sieve.plan import ScanPlan
@@ -126,9 +127,10 @@ class DeletePlan:
     def _line(self) -> str:
         whole, some = _by_verdict(self.files)
         rest = "rewritten without the rows that match" if self.mode == "copy-on-write" else "given deletes"
-        return (
-            f"{_files(len(whole))} with {_rows(whole):,} rows dropped by metadata alone, "
-            f"{_files(len(some))} read and {rest}, {_untouched(self.plan, whole, some)}"
+        return _joined(
+            (len(whole), f"with {_rows(whole):,} rows dropped by metadata alone"),
+            (len(some), f"read and {rest}"),
+            (self.plan.stats.files - len(whole) - len(some), "not touched"),
         )
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
@@ -136,7 +138,7 @@ class DeletePlan:
         check_form(form)
         if form == "json":
             return self.plan.explain("json")
-        return f"{self.plan.explain()}\n\nDELETE ({self.mode}): {self._line}."
+        return told(self.plan, f"DELETE ({self.mode}): {self._line}.")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -164,9 +166,10 @@ class UpdatePlan:
             if self.mode == "copy-on-write"
             else "read, matching rows written anew and deletes beside them"
         )
-        return (
-            f"{_files(len(whole))} with {_rows(whole):,} rows rewritten whole (every row matches), "
-            f"{_files(len(some))} {rest}, {_untouched(self.plan, whole, some)}"
+        return _joined(
+            (len(whole), f"with {_rows(whole):,} rows rewritten whole (every row matches)"),
+            (len(some), rest),
+            (self.plan.stats.files - len(whole) - len(some), "not touched"),
         )
 
     def explain(self, form: Literal["text", "json"] = "text") -> str:
@@ -174,7 +177,12 @@ class UpdatePlan:
         check_form(form)
         if form == "json":
             return self.plan.explain("json")
-        return f"{self.plan.explain()}\n\nUPDATE of {printable(', '.join(self.columns))} ({self.mode}): {self._line}."
+        return told(self.plan, f"UPDATE of {', '.join(self.columns)} ({self.mode}): {self._line}.")
+
+
+def told(plan: ScanPlan, *texts: str) -> str:
+    """The funnel of a plan, and below it what would be done."""
+    return "\n".join([plan.explain(), "", *(line for text in texts for line in wrapped(text, "", "  "))])
 
 
 def with_action(files: pa.Table, whole: str, some: str) -> pa.Table:
@@ -194,9 +202,6 @@ def _rows(files: pa.Table) -> int:
     return sum(filter(None, files["rows"].to_pylist()))
 
 
-def _untouched(plan: ScanPlan, *files: pa.Table) -> str:
-    return f"{_files(plan.stats.files - sum(map(len, files)))} not touched"
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'s' * (count != 1)}"
+def _joined(*parts: tuple[int, str]) -> str:
+    """How many files, and what becomes of them; what would happen to none is left out."""
+    return ", ".join(f"{readable_files(count)} {what}" for count, what in parts if count) or "no file is touched"

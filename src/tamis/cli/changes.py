@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tamis.cli.explain import heading, shown_paths
 from tamis.cli.scan import tell
-from tamis.printable import printable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from tamis.merging import MergePlan
+    from tamis.results import DeletePlan, UpdatePlan
+    from tamis.table import Table
 
-__all__ = ["Branch", "DryRun", "Isolation", "Mode", "counted", "show_files", "tell_files", "zone_hint"]
+__all__ = ["Branch", "DryRun", "Isolation", "Mode", "counted", "show", "tell_files", "zone_hint"]
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen to which files.")]
 Mode = Annotated[
@@ -27,16 +29,18 @@ Isolation = Annotated[
 Branch = Annotated[str, typer.Option(metavar="NAME", help="The branch to change.")]
 
 
-def show_files(files: pa.Table) -> None:
-    """A line for each file that would be touched, as a plan of a change has them."""
-    if not len(files):
-        return
-    typer.echo()
-    columns = [files[name].to_pylist() for name in ("action", "rows", "size", "spec_id", "path")]
-    typer.echo("action     rows        bytes       spec  path")
-    for action, rows, size, spec, path in zip(*columns, strict=True):
-        number = "" if spec is None else spec
-        typer.echo(f"{action:<10} {rows or 0:<11,} {size or 0:<11,} {number:<5} {printable(path)}")
+def show(table: Table, plan: DeletePlan | UpdatePlan | MergePlan) -> None:
+    """What a dry run says: the table, the funnel, what would be done, and each file that would be touched."""
+    from tamis.explain.listing import file_lines
+    from tamis.formats.errors import shown
+
+    for line in (*heading(table), plan.explain()):
+        typer.echo(line)
+    files = plan.files
+    if len(files):
+        typer.echo()
+        for line in file_lines(shown_paths(files), shown(table.location), first="action"):
+            typer.echo(line)
 
 
 def counted(count: int, noun: str) -> str:

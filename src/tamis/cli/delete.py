@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.changes import Branch, DryRun, Isolation, Mode, counted, show_files, tell_files, zone_hint
+from tamis.cli.changes import Branch, DryRun, Isolation, Mode, counted, show, tell_files, zone_hint
 from tamis.cli.options import (
     CaseSensitive,
     Catalog,
@@ -81,8 +81,7 @@ def delete(  # noqa: PLR0913 - an argument an option
     # whether a file goes whole.
     unknown = zone is None and plan.plan.sieve.predicate.zone_dependent
     if dry_run:
-        typer.echo(plan.explain())
-        show_files(plan.files)
+        show(opened, plan)
         if unknown:
             zone_hint()
         return

@@ -71,7 +71,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _show(table: Table) -> None:
     """Every spec, with the files that it has."""
+    from tamis.explain.words import readable_files
+
     counts = {spec.spec_id: spec.files for spec in table.plan().stats.specs}
     for spec in table.source.specs:
         fields = ", ".join(f"{field.name} ({field.transform})" for field in spec.fields) or "unpartitioned"
-        typer.echo(f"spec {spec.spec_id}: {printable(fields)}; {counts.get(spec.spec_id, 0):,} files")
+        typer.echo(f"spec {spec.spec_id}: {printable(fields)}; {readable_files(counts.get(spec.spec_id, 0))}")

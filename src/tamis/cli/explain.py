@@ -169,12 +169,18 @@ def _text(table: Table, plan: ScanPlan, listing: _Listing, *, timing: bool) -> l
 
 def funnel(table: Table, plan: ScanPlan, *, timing: bool = False) -> str:
     """Which table, and what the plan explains."""
-    from tamis.explain.words import wrapped
-    from tamis.formats import state_of
+    return "\n".join([*heading(table), plan.explain(timing=timing)])
 
-    state = state_of(table.format, table.snapshot_id)
-    header = wrapped(f"{table.name}  ({table.format}, {state})", "TABLE  ")
-    return "\n".join([*header, plan.explain(timing=timing)])
+
+def heading(table: Table) -> list[str]:
+    """Which table, and which state of it."""
+    from tamis.explain.words import WIDTH, wrapped
+    from tamis.formats import state_of
+    from tamis.printable import printable
+
+    name, state = printable(table.name), f"{table.format}, {state_of(table.format, table.snapshot_id)}"
+    whole = f"TABLE  {name}: {state}"
+    return [whole] if len(whole) <= WIDTH else [f"TABLE  {name}", *wrapped(state, "       ")]
 
 
 def shown_paths(listed: pa.Table) -> pa.Table:

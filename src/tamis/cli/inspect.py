@@ -117,14 +117,17 @@ def _change(added: int | None, removed: int | None) -> str:
 
 def _facts(inspection: Inspection) -> Iterator[Sequence[str]]:
     """What every format tells, and behind each of it what this format adds there."""
+    from tamis.explain.listing import relative
     from tamis.explain.words import readable_bytes
 
+    location = inspection.location
     for label, text in _common_facts(inspection):
         yield label, text
         for fact in inspection.facts:
             if fact.after == label:
                 size = "" if fact.bytes is None else f", {readable_bytes(fact.bytes)}"
-                yield fact.label, f"{fact.text}{size}"
+                told = relative(relative(fact.text, location), location.removeprefix("file://"))
+                yield fact.label, f"{told}{size}"
 
 
 def _common_facts(inspection: Inspection) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.changes import Branch, DryRun, Isolation, Mode, counted, show_files, tell_files
+from tamis.cli.changes import Branch, DryRun, Isolation, Mode, counted, show, tell_files
 from tamis.cli.dimension import Dimension
 from tamis.cli.options import (
     CaseSensitive,
@@ -139,9 +139,8 @@ def merge(  # noqa: PLR0913 - an argument an option
         frame = side.read(spark, "session", shares_files=session.shares_files)
         builder = _built(opened.merge(frame, on, **options), clauses)
         if dry_run:
-            plan = builder.plan()
-            typer.echo(f"{plan.explain()}\n\nSOURCE  {side.label}")
-            show_files(plan.files)
+            typer.echo(f"SOURCE  {side.label}")
+            show(opened, builder.plan())
             return
         done = builder.run(spark)
     if not quiet:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.explain import shown_paths
+from tamis.cli.explain import heading, shown_paths
 from tamis.cli.options import (
     AsOf,
     CaseSensitive,
@@ -160,12 +160,9 @@ def _text(
     table: Table, plan: RewritePlan, *, candidates: bool, groups: int | None, limit: int | None, timing: bool
 ) -> list[str]:
     from tamis.explain.rewrite import MOST_GROUPS, candidate_lines, rewrite_text
-    from tamis.explain.words import wrapped
-    from tamis.formats import state_of
     from tamis.formats.errors import shown
 
-    state = state_of(table.format, table.snapshot_id)
-    lines = wrapped(f"{table.name}  ({table.format}, {state})", "TABLE  ")
+    lines = heading(table)
     lines.append(rewrite_text(plan, groups=MOST_GROUPS if groups is None else groups, timing=timing))
     if candidates:
         lines += ["", *candidate_lines(shown_paths(plan.candidates), shown(table.location), limit=limit)]

@@ -32,12 +32,12 @@ def relative(path: str, location: str) -> str:
     return path[len(folder) :] if len(folder) > 1 and path.startswith(folder) else path
 
 
-def file_lines(files: pa.Table, location: str = "") -> list[str]:
-    """The kept files: verdict, rows, size, deletes, spec and partition of each, then its path."""
-    facts: list[Sequence[str]] = [("verdict", "rows", "size", "deletes", "spec", "partition")]
+def file_lines(files: pa.Table, location: str = "", *, first: str = "verdict") -> list[str]:
+    """The kept files: verdict, or what else stands first, rows, size, deletes, spec and partition, then the path."""
+    facts: list[Sequence[str]] = [(first, "rows", "size", "deletes", "spec", "partition")]
     facts += [
         (
-            file["verdict"],
+            file[first],
             _number(file["rows"]),
             NOTHING if file["size"] is None else readable_bytes(file["size"]),
             _number(file["deletes"]),

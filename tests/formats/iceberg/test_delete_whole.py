@@ -353,9 +353,14 @@ def test_the_command_shows_what_it_would_do_and_does_it(
     append(path, *(data_file(path, number, number % 4) for number in range(8)))
     shown = run(capsys, monkeypatch, "delete", path, "--where", "id between 10 and 19 or id = 52", "--dry-run")
     assert shown.code == 0, shown.err
-    assert "1 file with 10 rows dropped by metadata alone" in shown.out
-    assert "1 file read and rewritten without the rows that match, 6 files not touched" in shown.out
-    assert [line.split()[0] for line in shown.out.splitlines() if line.endswith(".parquet")] == ["drop", "rewrite"]
+    said = " ".join(shown.out.split())
+    assert "1 file with 10 rows dropped by metadata alone" in said
+    assert "1 file read and rewritten without the rows that match, 6 files not touched" in said
+    lines = shown.out.splitlines()
+    assert said.startswith(f"TABLE {path} iceberg v2, snapshot ")
+    assert all(len(line) <= 80 for line in lines[1:])
+    files = [number for number, line in enumerate(lines) if line.endswith(".parquet")]
+    assert [lines[number - 1].split()[0] for number in files] == ["drop", "rewrite"]
     assert len(names(path)) == 8
     done = run(capsys, monkeypatch, "delete", path, "--where", "id between 10 and 19")
     assert done.code == 0, done.err
@@ -385,7 +390,7 @@ def test_the_command_asks_the_session_what_a_time_means(
     where = ("--where", "ts < timestamp '2024-01-01 00:00:00'")
     shown = run(capsys, monkeypatch, "delete", path, *where, "--dry-run")
     assert "--time-zone" in shown.err
-    assert "0 files with 0 rows dropped" in shown.out
+    assert "DELETE (copy-on-write): 1 file not touched." in shown.out
     assert run(capsys, monkeypatch, "delete", path, *where).code == 0
     assert (started, names(path)) == ([1], ["a"])
     # With a zone that is named, in either way, it is known without Spark.

@@ -69,7 +69,7 @@ def test_a_version_that_is_not_there_is_refused(tamis: Tamis, folder: str, comma
 def test_states_are_called_versions(tamis: Tamis, folder: str) -> None:
     """A Delta table has no snapshots: what is printed has to be found in its own tools."""
     explained = tamis("explain", folder, "--table-version", "1").out
-    assert "version 1)" in explained
+    assert ", version 1\n" in explained
     inspected = tamis("inspect", folder).out
     assert [line.split()[:2] for line in inspected.splitlines() if line.startswith("version ")] == [["version", "2,"]]
     assert "versions, the newest first" in inspected
