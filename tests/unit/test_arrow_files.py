@@ -109,3 +109,13 @@ def test_exactly_what_is_named_is_missing(data: Path, gone: set[int]) -> None:
     assert read(data, Deleted("a", (), (Bitmap(bytes(gone)),), lambda blob: np.array(list(blob), np.int64))) == left(
         gone
     )
+
+
+@pytest.mark.parametrize("gone", [{0}, {ROWS - 1}, {16, 17, 18}, {0, 5, 6, 39}, set(range(ROWS))])
+def test_what_lies_between_rows_that_are_far_apart_comes_out_uncopied(
+    data: Path, monkeypatch: pytest.MonkeyPatch, gone: set[int]
+) -> None:
+    """The ends of a file and of a stripe included, and rows that lie side by side."""
+    monkeypatch.setattr("tamis.spark.arrow_files.RUN_ROWS", 1)
+    vector = Deleted("", (), (Bitmap(bytes(sorted(gone))),), decoded)
+    assert read(data, vector) == left(gone)

@@ -27,6 +27,8 @@ __all__ = ["POSITION_FIELDS", "ArrowFile", "Asked", "Bitmap", "Deleted", "read_c
 
 BATCH_ROWS: Final = 1 << 16
 """Rows that are handed to Spark at a time."""
+RUN_ROWS: Final = 1 << 13
+"""Rows between two deleted ones, on average, from which on they are handed over without a copy."""
 POSITION_FIELDS: Final = (
     ReadField("file_path", pa.string(), written_as="file_path"),
     ReadField("pos", pa.int64(), written_as="pos"),
@@ -169,18 +171,25 @@ def _rows(file: ArrowFile, stream: BinaryIO, size: int, asked: Asked, gone: Int6
             arrays += [places] * len(asked.positions)
         names = [*(field.name for field in asked.fields), *asked.attached, *asked.positions]
         whole = pa.RecordBatch.from_arrays(arrays, names=names) if names else _counted(rows)
-        left = _without(whole, gone[np.searchsorted(gone, start) : np.searchsorted(gone, start + rows)] - start)
-        for at in range(0, len(left), BATCH_ROWS):
-            yield left.slice(at, BATCH_ROWS)
+        places = gone[np.searchsorted(gone, start) : np.searchsorted(gone, start + rows)] - start
+        for left in _without(whole, places):
+            for at in range(0, len(left), BATCH_ROWS):
+                yield left.slice(at, BATCH_ROWS)
         start += rows
 
 
-def _without(rows: pa.RecordBatch, places: Int64s) -> pa.RecordBatch:
-    if not len(places):
-        return rows
+def _without(rows: pa.RecordBatch, places: Int64s) -> Iterator[pa.RecordBatch]:
+    """The rows but those in these places. Where these are far apart, what lies between them is not copied."""
+    if len(places) * RUN_ROWS <= len(rows):
+        begin = 0
+        for place in (*places.tolist(), len(rows)):
+            if place > begin:
+                yield rows.slice(begin, place - begin)
+            begin = place + 1
+        return
     kept = np.ones(len(rows), np.bool_)
     kept[places] = False
-    return rows.filter(pa.array(kept))
+    yield rows.filter(pa.array(kept))
 
 
 def _counted(rows: int) -> pa.RecordBatch:
