@@ -2,17 +2,25 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
+from tamis.changing import Changeable
 from tamis.cli import app
 from tamis.errors import BindError
+from tamis.formats.delta.protocol import READ
+from tamis.merging import Merged
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Known, Leaf
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.where import bind_text
+from tamis.results import Appended, Deleted, Evolved, Updated
+from tamis.table import Table
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -200,3 +208,41 @@ def comparisons() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("column", "literal", "said"), comparisons())
 def test_types_compare_as_the_reference_says(column: str, literal: str, said: str) -> None:
     assert treatment(f"c >= {literal}", Schema.of(c=TYPES[column])) == said
+
+
+def test_every_job_of_a_table_is_in_the_reference() -> None:
+    text = (DOCS / "reference/open.md").read_text(encoding="utf-8")
+    jobs = [name for name, thing in vars(Table).items() if callable(thing)] + list(vars(Changeable))
+    assert [name for name in jobs if not name.startswith("_") and f"`{name}(" not in text and name != "source"] == []
+
+
+def test_every_option_of_a_command_is_in_the_reference() -> None:
+    text = "".join(
+        (DOCS / "reference" / name).read_text(encoding="utf-8") for name in ("command-line.md", "rewrite-options.md")
+    )
+    commands = get_command(app).commands  # type: ignore[attr-defined] # of a group
+    options = {name for command in commands.values() for param in command.params for name in param.opts}
+    assert [name for name in sorted(options) if name.startswith("--") and name.removeprefix("--") not in text] == []
+
+
+@pytest.mark.parametrize(
+    "result", [Appended, Deleted, Updated, Merged, Evolved, EvolvePlan], ids=lambda one: one.__name__
+)
+def test_every_field_of_a_result_is_in_the_reference(result: type) -> None:
+    text = (DOCS / "reference/plans.md").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if f"`{result.__name__}` |" in line)
+    assert re.findall(r"`(\w+)`", row.split("|")[3]) == [field.name for field in fields(result)[1:]]
+
+
+def test_reader_features_of_delta_in_the_reference_are_those_that_are_read() -> None:
+    text = (DOCS / "reference/open.md").read_text(encoding="utf-8")
+    said = set(re.findall(r"`(\w+)`", text[text.index("Read\nare") :].split(". A", 1)[0]))
+    assert said == {name for name in READ if not name.endswith("-preview")}
+
+
+@by_page
+def test_module_that_a_page_names_has_what_the_page_says(page: Path) -> None:
+    for name, module in re.findall(
+        r"`(\w+)(?:\([^`]*\)\S*)?` \(in `(tamis[\w.]*)`\)", page.read_text(encoding="utf-8")
+    ):
+        assert hasattr(import_module(module), name), f"{module} has no {name}"
