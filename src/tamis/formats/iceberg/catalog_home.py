@@ -27,7 +27,7 @@ from tamis.formats.storage import Fetch
 from tamis.formats.storage.disk import LocalStorage
 from tamis.formats.storage.local import is_local
 from tamis.formats.storage.objects import s3_endpoint
-from tamis.formats.storage.secrets import safe_message, safe_reason
+from tamis.formats.storage.secrets import safe_message, safe_reason, silence
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -118,7 +118,9 @@ class CatalogHome:
             with self._io().new_output(path).create() as stream:
                 stream.write(data)
         except OSError as error:  # of pyarrow, as of the system
-            raise unwritable(path, error, safe_reason(error, path)) from error
+            found = unwritable(path, error, safe_reason(error, path))
+            silence(error, path, self.catalog.properties)
+            raise found from error
 
     def remove(self, path: str) -> None:
         """Delete a file; what cannot be deleted is left."""

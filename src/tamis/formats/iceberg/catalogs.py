@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tamis.errors import CatalogError, NoSuchTableError, TamisError
 from tamis.formats.iceberg.library import pyiceberg, unconfigured
 from tamis.formats.opening import CatalogLike, CatalogListing
-from tamis.formats.storage.secrets import safe_message
+from tamis.formats.storage.secrets import safe_message, silence
 from tamis.predicate.names import nearest
 
 if TYPE_CHECKING:
@@ -123,8 +123,10 @@ def _reported(catalog: Catalog | Mapping[str, str], label: str, what: str, wante
         reason = type(error).__name__
         properties = catalog if isinstance(catalog, Mapping) else catalog.properties
         every = {**_configured(properties.get("name")), **properties}
+        message = safe_message(error, every)
+        silence(error, properties=every)
         raise CatalogError(
-            f"{what}: {reason}: {safe_message(error, every)}. "
+            f"{what}: {reason}: {message}. "
             "Check the catalog's settings (~/.pyiceberg.yaml, PYICEBERG_CATALOG__...) and that it is reachable.",
             table=wanted,
             catalog=label,

@@ -16,7 +16,7 @@ from tamis.formats.paimon.snapshots import MAIN
 from tamis.formats.storage import Storage
 from tamis.formats.storage.access import renamed, s3_access
 from tamis.formats.storage.objects import EnvironmentStorage
-from tamis.formats.storage.secrets import safe_message
+from tamis.formats.storage.secrets import safe_message, silence
 
 __all__ = ["find_table", "is_pypaimon_catalog", "is_pypaimon_table", "loaded_table"]
 
@@ -151,8 +151,10 @@ def _table(catalog: Any, name: str) -> Any:  # noqa: ANN401 - pypaimon has no ty
 
 
 def _unreachable(name: str, error: Exception, properties: Mapping[str, Any]) -> CatalogError:
+    message = safe_message(error, properties)
+    silence(error, properties=properties)
     return CatalogError(
-        f"cannot ask the catalog for {shown(name)}: {safe_message(error, properties)}.",
+        f"cannot ask the catalog for {shown(name)}: {message}.",
         table=name,
         catalog=None,
         reason=type(error).__name__,

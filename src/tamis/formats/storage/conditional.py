@@ -11,7 +11,7 @@ import os
 import random
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from tamis.formats.errors import is_denied, unwritable
 from tamis.formats.storage.access import ANY_REGION, Access, environment_endpoint, environment_region
 from tamis.formats.storage.disk import unfinished_name
 from tamis.formats.storage.s3 import bucket_region
-from tamis.formats.storage.secrets import safe_message
+from tamis.formats.storage.secrets import safe_message, silence
 
 __all__ = ["put_object_if_absent", "s3_endpoint"]
 
@@ -52,6 +52,7 @@ class _Target:
     endpoint: str | None
     """Of a store that is not Amazon's, Google's or Azure's own: it may honour conditions, or not."""
     bucket: str
+    given: Access | None = field(default=None, repr=False)
 
     def put(self, key: str, data: bytes) -> None:
         """Put an object if there is none, in one request."""
@@ -66,9 +67,13 @@ class _Target:
 
     def failed(self, error: Exception, reason: str | None = None, *, unknown: bool = False) -> UnwritableFileError:
         """The error for a put that the store refused, or did not answer."""
-        message = reason or f"{type(error).__name__}: {safe_message(error, dict(os.environ))}"
+        given = self.given
+        known = {**os.environ, "secret": [] if given is None else [given.key, given.secret, given.token]}
+        message = reason or f"{type(error).__name__}: {safe_message(error, known)}"
         cure = None if is_denied(error) or reason is None else _OTHER_STORE
-        return unwritable(self.location, error, message, cure, unknown=unknown)
+        found = unwritable(self.location, error, message, cure, unknown=unknown)
+        silence(error, self.location, known)
+        return found
 
 
 def put_object_if_absent(location: str, data: bytes, given: Access | None = None) -> bool:
@@ -139,7 +144,7 @@ def _target(location: str, given: Access | None) -> _Target:
             client: Any = {"allow_http": (endpoint or "").startswith("http://")}
             config = _environment(bucket) if given is None else _config(given, bucket)
             made: Any = store.S3Store(bucket, config=config, client_options=client, retry_config=once)
-            return _Target(location, made, key, endpoint, bucket)
+            return _Target(location, made, key, endpoint, bucket, given)
         case "gs" | "gcs":
             return _Target(location, store.GCSStore(bucket, retry_config=once), key, None, bucket)
         case "abfs" | "abfss":

@@ -23,7 +23,7 @@ from tamis.formats.storage.conditional import put_object_if_absent, s3_endpoint
 from tamis.formats.storage.disk import UNFINISHED, LocalStorage
 from tamis.formats.storage.local import local_path
 from tamis.formats.storage.s3 import s3_client
-from tamis.formats.storage.secrets import explained, safe_reason
+from tamis.formats.storage.secrets import explained, safe_reason, silence
 
 __all__ = ["EnvironmentStorage", "s3_endpoint"]
 
@@ -172,4 +172,6 @@ def _writing(location: str, verb: str = "write") -> Iterator[None]:
         raise
     except Exception as error:
         reason, unknown = safe_reason(error, location), not is_denied(error)
-        raise unwritable(location, error, reason, verb=verb, unknown=unknown) from error
+        found = unwritable(location, error, reason, verb=verb, unknown=unknown)
+        silence(error, location)
+        raise found from error

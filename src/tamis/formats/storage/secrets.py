@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tamis.formats.errors import shown, unreachable
 
-__all__ = ["explained", "safe_message", "safe_reason"]
+__all__ = ["explained", "safe_message", "safe_reason", "silence"]
 
 _QUERY: Final = re.compile(r"\?[^\s'\")]*=[^\s'\")]*")
 """What follows a path in a URI, whether the URI is whole or a client quotes its path alone."""
@@ -52,7 +52,28 @@ def explained(location: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise unreachable(location, error, safe_reason(error, location)) from error
+        found = unreachable(location, error, safe_reason(error, location))
+        silence(error, location)
+        raise found from error
+
+
+def silence(error: BaseException, location: str = "", properties: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Take the message from an error that may tell a secret, and from those that it was raised from or after.
+
+    It is the cause of what is raised in its place, and so a traceback shows it. To be done last: afterwards nobody
+    can tell by it what went wrong.
+    """
+    hides = shown(location) != location
+    chain: list[BaseException | None] = [error]
+    for one in chain:
+        if one is None:
+            continue
+        text = str(one)
+        if hides or _without_values(text, properties) != text:
+            one.args = ()
+            if isinstance(one, OSError):
+                one.strerror = one.filename = one.filename2 = None
+        chain += (each for each in (one.__cause__, one.__context__) if each not in chain)
 
 
 def _without_values(text: str, properties: Mapping[Any, Any]) -> str:

@@ -20,7 +20,7 @@ from tamis.formats.errors import shown
 from tamis.formats.storage.access import S3, s3_place
 from tamis.formats.storage.local import is_local, local_file, put_path
 from tamis.formats.storage.s3 import s3_client
-from tamis.formats.storage.secrets import safe_reason
+from tamis.formats.storage.secrets import safe_reason, silence
 
 __all__ = ["BECAUSE", "SCHEMES", "UNWRITTEN", "DataStore", "Sink", "is_hosted"]
 
@@ -36,10 +36,11 @@ def _writing(path: str) -> Iterator[None]:
     """An error of a store says in one line which file it is of: text is all that comes back from an executor."""
     try:
         yield
-    except OSError as error:
+    except (OSError, pa.ArrowException) as error:
         if is_local(path):
             raise
         reason = " ".join(safe_reason(error, path).split())
+        silence(error, path)
         raise OSError(f"{UNWRITTEN}{shown(path)}{BECAUSE}{reason}") from error
 
 
