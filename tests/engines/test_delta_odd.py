@@ -134,6 +134,37 @@ def test_times_of_partitions_without_a_zone_are_the_sessions(spark: SparkSession
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
+SPARKS_ALONE = {
+    "integer": ("+7", " 8 ", "-4.9", "__HIVE_DEFAULT_PARTITION__"),
+    "decimal(10,2)": ("1.505", "-1.505", " 2.50 "),
+    "boolean": ("t", "0", "Y", " no "),
+    "string": ("", "__HIVE_DEFAULT_PARTITION__"),
+    "date": ("2024", "2024-01", "2024-01-15T10:00:00", " 2024-01-15"),
+}
+
+
+def test_partition_values_that_engines_read_differently_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    """Their files are kept whatever is asked, and their rows are filtered by what Spark's cast makes of the text."""
+    log = DeltaLog(tmp_path)
+    columns = {f"p{place}": kind for place, kind in enumerate(SPARKS_ALONE)}
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in {"id": "long", **columns}.items()
+    ]
+    files = []
+    for number in range(4):
+        pq.write_table(pa.table({"id": pa.array([number], pa.int64())}), tmp_path / f"{number}.parquet")
+        size = (tmp_path / f"{number}.parquet").stat().st_size
+        texts = zip(columns, SPARKS_ALONE.values(), strict=True)
+        values = {name: of[number % len(of)] for name, of in texts}
+        files.append(add(f"{number}.parquet", size=size, stats=None, values=values))
+    log.begin(*files, schema={"type": "struct", "fields": fields}, partitions=tuple(columns))
+    table, theirs = tamis.open(tmp_path), spark.read.format("delta").load(str(tmp_path))
+    for where in ("true", "p0 = 8 or p0 is null", "p1 > 0 and p2", "p4 = '2024-01-15' and p3 >= ''"):
+        mine = table.plan(where, spark=spark).read(spark)
+        assert sorted(map(repr, mine.collect())) == sorted(map(repr, theirs.filter(where).collect())), where
+
+
 def test_columns_without_a_value_or_an_order_of_bytes_are_read(spark: SparkSession, tmp_path: Path) -> None:
     """What compares by a collation does so when rows are filtered, and a column that no file has is NULL."""
     fields = [

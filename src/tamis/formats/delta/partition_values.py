@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from tamis.formats.delta.schema import DeltaField, DeltaSchema
+from tamis.formats.delta.session_values import HIVE_NULL
 from tamis.formats.delta.text_values import cast_texts, dates, moments
 from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.compare.zones import Zone
@@ -28,11 +29,10 @@ from tamis.printable import printable
 from tamis.sieve.order import mask_of
 from tamis.sieve.partitions import Undecoded
 
-__all__ = ["EMPTY_TEXT", "instants", "is_zoned", "partition_columns", "wall_times"]
+__all__ = ["instants", "is_zoned", "partition_columns", "wall_times"]
 
 EMPTY_TEXT: Final = "engines read an empty text as NULL or as empty"
 """Why the empty text of a string or a binary is undecoded. Spark reads it as empty."""
-_HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
 _LONGEST: Final = 40
 
@@ -199,7 +199,7 @@ def _decode(texts: pa.Array, type_: pa.DataType, zone: Zone | None) -> pa.Array:
     if not len(texts):
         return pa.nulls(0, type_)
     if is_text(type_):
-        return pc.if_else(pc.equal(texts, _HIVE_NULL), pa.scalar(None, pa.string()), texts)
+        return pc.if_else(pc.equal(texts, HIVE_NULL), pa.scalar(None, pa.string()), texts)
     if is_bytes(type_):
         # Spark writes the bytes as UTF-8, with U+FFFD for what is none; the protocol escapes them: \u0001.
         odd = pc.or_(pc.match_substring(texts, _REPLACED), pc.match_substring(texts, "\\u"))

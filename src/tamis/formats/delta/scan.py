@@ -19,8 +19,9 @@ from numpy import typing as npt
 from tamis.errors import UnreadableFileError
 from tamis.formats.delta.files import VECTOR_COLUMN, wall_column
 from tamis.formats.delta.keys import file_path
-from tamis.formats.delta.partition_values import EMPTY_TEXT, instants, is_zoned
+from tamis.formats.delta.partition_values import instants, is_zoned
 from tamis.formats.delta.schema import DeltaField
+from tamis.formats.delta.session_values import read_texts
 from tamis.formats.delta.vectors import FRAME, decode_vector, inline_vector, vector_location
 from tamis.formats.errors import shown, unreadable
 from tamis.formats.scan import FileGroup, MetadataColumn, OwnNames, ReadField, Scan, Vectors
@@ -150,10 +151,10 @@ def _taken(outcomes: Sequence[Outcome], column: str, kind: pa.DataType) -> pa.Ch
 
 
 def _constant(table: DeltaTable, outcomes: Sequence[Outcome], place: int, zone: Zone | None) -> pa.Array:
-    """The value of a partition column in each kept file. One that could not be decoded is an error, never NULL.
+    """The value of a partition column in each kept file. One of which it is not sure what Spark reads is an error.
 
-    Of what engines read in two ways the rows have what Spark's connector gives: an empty text is empty, and a time
-    that says no zone is one in the zone of the session that reads.
+    Of what engines read in two ways the rows have what Spark's connector gives: an empty text is empty, a time that
+    says no zone is one in the zone of the session that reads, and '1' is true.
     """
     field = table.snapshot.schema.partition_fields[place]
     chunks = []
@@ -162,18 +163,22 @@ def _constant(table: DeltaTable, outcomes: Sequence[Outcome], place: int, zone: 
     for outcome in outcomes:
         assert outcome.batch.partition is not None  # noqa: S101 - for the type checker: the table is partitioned
         values = outcome.batch.partition.field(place).cast(type_)
-        faults = [(fault.rows, fault.text) for fault in outcome.batch.undecoded if fault.field == place]
+        faults = [(one.rows, one.text, one.written) for one in outcome.batch.undecoded if one.field == place]
         if zone is not None and (name := wall_column(place)) in outcome.batch.extra:
             walls = outcome.batch.extra[name]
             bare, taken = mask_of(walls.is_valid()), instants(walls, zone, type_)
             values = pc.if_else(pa.array(bare), taken, values)
-            faults = [(rows & ~bare, text) for rows, text in faults]
-            faults.append((bare & mask_of(taken.is_null()), f"its time is beyond the known rules of {zone.name}"))
-        for rows, text in faults:
+            faults = [(rows & ~bare, text, written) for rows, text, written in faults]
+            faults.append(
+                (bare & mask_of(taken.is_null()), f"its time is beyond the known rules of {zone.name}", None)
+            )
+        for rows, text, written in faults:
             lost = rows & outcome.kept
-            if text == EMPTY_TEXT and lost.any():
-                values = pc.if_else(pa.array(lost), pa.scalar("", pa.string()).cast(type_), values)
-            elif lost.any():
+            if written is not None and lost.any():
+                given, known = read_texts(written, type_, zone)
+                told = lost & mask_of(known)
+                values, lost = pc.if_else(pa.array(told), given, values), lost & ~told
+            if lost.any():
                 path = outcome.batch.path[int(np.flatnonzero(lost)[0])].as_py()
                 raise UnreadableFileError(
                     f"cannot read {shown(path)}: its value of the partition column {field.name} cannot be decoded "
