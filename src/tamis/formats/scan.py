@@ -130,6 +130,8 @@ class ReadField:
     """The time of which this, an int64, is the number: of microseconds since midnight, of nanoseconds since 1970."""
     variant: bool = False
     """It is a variant, for which Arrow has no type: Spark's Parquet reader alone reads it."""
+    padded: int = 0
+    """Characters to which its texts, and those that it is compared with, are padded with blanks; 0 for none."""
     promoted: bool = False
     """Older files may have another type of which one becomes a time, as a date is the number of another unit."""
 

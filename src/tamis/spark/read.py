@@ -41,6 +41,7 @@ from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
 from tamis.spark.meaning import check_meaning
 from tamis.spark.merging import SECTION, VERSION_FILE, merged, without_removals
 from tamis.spark.merging_tasks import in_files, merged_files
+from tamis.spark.padding import as_padded
 from tamis.spark.paths import check_distinct
 from tamis.spark.pushdown import Veil, may_list_null
 from tamis.spark.relation import Keys, Relation, relation, united
@@ -140,7 +141,7 @@ def _merged_frames(reading: Reading, groups: Sequence[FileGroup]) -> list[DataFr
 def _finished(reading: Reading, frame: DataFrame, *, holds: bool) -> DataFrame:
     """The rows that match, with the columns that are asked for."""
     fields = reading.scan.fields
-    frame = as_compared(frame, fields, reading.ways)
+    frame = as_padded(as_compared(frame, fields, reading.ways), fields)
     if not holds:
         frame = frame.filter(f.expr(reading.sql))
     frame = as_shown(frame, fields, reading.ways)

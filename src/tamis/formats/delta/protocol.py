@@ -24,6 +24,8 @@ READ: Final = frozenset(
         "typeWidening-preview",
         "v2Checkpoint",
         "vacuumProtocolCheck",
+        "variantShredding",
+        "variantShredding-preview",
         "variantType",
         "variantType-preview",
     }

@@ -22,6 +22,7 @@ from tamis.formats.delta.keys import file_path
 from tamis.formats.delta.partition_values import instants, is_zoned
 from tamis.formats.delta.schema import DeltaField
 from tamis.formats.delta.session_values import read_texts
+from tamis.formats.delta.types import padded_length
 from tamis.formats.delta.vectors import FRAME, decode_vector, inline_vector, vector_location
 from tamis.formats.errors import shown, unreadable
 from tamis.formats.scan import FileGroup, MetadataColumn, OwnNames, ReadField, Scan, Vectors
@@ -106,15 +107,17 @@ def _column(field: DeltaField, *, by_id: bool, constant: bool) -> ReadField:
 
 
 def _read_field(field: DeltaField, *, by_id: bool) -> ReadField:
+    padded = padded_length(field.spark_type)
     return ReadField(
         field.name,
-        field.type,
+        pa.string() if padded else field.type,
         field.field_id if by_id else None,
         None if by_id else field.physical_name,
         tuple(_read_field(one, by_id=by_id) for one in (*field.children, *field.items)),
         described=field.spark_type,
         spark_type=field.spark_type if field.spark_type.startswith("string collate ") else "",
         variant=field.spark_type == "variant",
+        padded=padded,
     )
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tamis.formats.document import Misfit
 from tamis.predicate.keys import MAX_DIGITS
 
-__all__ = ["UnknownType", "is_opaque", "primitive"]
+__all__ = ["UnknownType", "is_opaque", "padded_length", "primitive"]
 
 _PRIMITIVES: Final = {
     "string": pa.string(),
@@ -35,7 +35,7 @@ _PRIMITIVES: Final = {
 }
 """variant has no order; void is what Spark calls a column of which no value was ever seen."""
 _DECIMAL: Final = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(-?\d{1,2})\s*\)")
-_PADDED: Final = re.compile(r"char\(\s*\d+\s*\)", re.IGNORECASE)
+_PADDED: Final = re.compile(r"char\(\s*(\d{1,9})\s*\)", re.IGNORECASE)
 _BINARY_ORDER: Final = "UTF8_BINARY"
 
 
@@ -76,3 +76,9 @@ def is_opaque(collation: str | None, written_as: str | None) -> bool:
     """
     collated = collation is not None and collation.rsplit(".", 1)[-1].upper() != _BINARY_ORDER
     return collated or (written_as is not None and _PADDED.fullmatch(written_as.strip()) is not None)
+
+
+def padded_length(spark_type: str) -> int:
+    """How many characters the texts of a char(n) have; 0 for any other type."""
+    found = _PADDED.fullmatch(spark_type.strip())
+    return int(found[1]) if found else 0
