@@ -8,7 +8,7 @@ and noted. Unknown never excludes; an unknown spec id is an error.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -81,6 +81,8 @@ class Undecoded:
     written: pa.Array | None = None
     """Each file's value as the metadata writes it, as text: in these rows, equal texts are one value. Null where the
     metadata has none, or the format does not tell: then nobody knows which files share a partition."""
+    empty: bool = False
+    """Whether it is one of two values, NULL or the empty text or bytes: of a field of that very column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +187,20 @@ class MultiSpecPartitionFilter:
             )
         positions = () if partition is None else self._relevant[spec_id]
         faults = tuple(undecoded)
-        failed = _by_field(fault for fault in faults if fault.field in positions)
+        failed = _by_field(fault for fault in faults if fault.field in positions and not fault.empty)
         children = [] if partition is None else [_plain(child) for child in partition.flatten()]
+        empties = {fault.field: fault for fault in faults if fault.empty and fault.field in positions}
+        for position, fault in empties.items():
+            children[position] = _with_empties(children[position], fault.rows)
         needed = [children[position] for position in positions]
         codes, first = distinct([*needed, *(pa.array(fault.rows) for fault in failed.values())], count)
         values = [child.take(pa.array(first)) for child in needed]
         misread = {position: (fault.rows[first], fault.text) for position, fault in failed.items()}
+        either = {position: fault.text for position, fault in empties.items()}
         keys = _tuples(
             values, [misread[position][0] if position in misread else None for position in positions], len(first)
         )
-        facts, errors = self._facts(spec, positions, values, misread, len(first))
+        facts, errors = self._facts(spec, positions, values, misread, either, len(first))
         numbers = self._judged(spec_id, keys, facts)
         by_partition, by_bucket = self._by_partition.take(numbers), self._by_bucket.take(numbers)
         fail_open = by_bucket.possible & (errors | (spec_id in self._unevaluable))
@@ -276,6 +282,7 @@ class MultiSpecPartitionFilter:
         positions: Iterable[int],
         values: list[pa.Array],
         misread: dict[int, tuple[Mask, str]],
+        either: dict[int, str],
         count: int,
     ) -> tuple[Facts, Mask]:
         """What the distinct keys say of the predicate's columns, and which of them could not be decoded."""
@@ -286,6 +293,11 @@ class MultiSpecPartitionFilter:
             column = self._columns[field.source]  # type: ignore[index] # relevant fields have a source
             domain, unreadable = self._domain(spec, field, column, child, misread.get(position))
             errors |= unreadable
+            if position in either:
+                empty = mask_of(pc.fill_null(pc.equal(pc.binary_length(child), 0), fill_value=False)) & ~unreadable
+                if empty.any():
+                    self._fail(spec, field, child, empty, either[position])
+                domain, errors = replace(domain, may_null=domain.may_null | empty), errors | empty
             facts = facts.and_also(Facts(count, {column.id: domain}))
         return facts, errors
 
@@ -350,6 +362,11 @@ def _texts(faults: Iterable[Undecoded]) -> dict[int, pa.Array]:
             own = pc.if_else(pa.array(fault.rows), fault.written, pa.scalar(None, pa.string()))
             texts[fault.field] = pc.coalesce(texts[fault.field], own) if fault.field in texts else own
     return texts
+
+
+def _with_empties(values: pa.Array, rows: Mask) -> pa.Array:
+    """The values, with the empty one in these rows: NULL is another that they may have."""
+    return pc.if_else(pa.array(rows), pa.scalar(b"", pa.binary()).cast(values.type), values)
 
 
 def _tuples(values: list[pa.Array], misread: list[Mask | None], count: int) -> list[tuple[object, ...]]:

@@ -8,6 +8,8 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import tamis
@@ -179,7 +181,7 @@ def test_a_commit_without_its_own_timestamp_is_named(tmp_path: Path) -> None:
     ("action", "feature"),
     [
         (protocol(3, 7, ["deletionVectors", "someNewThing"]), "someNewThing"),
-        (protocol(3, 7, ["variantShredding-preview"]), "variantShredding-preview"),
+        (protocol(3, 7, ["redirectReaderWriter-preview"]), "redirectReaderWriter-preview"),
         (protocol(3, 7, ["catalogManaged"]), "catalogManaged"),
         (protocol(3, 7, ["catalogOwned-preview"]), "catalogOwned-preview"),
         (protocol(4, 8), "reader version 4"),
@@ -207,12 +209,34 @@ def test_a_repartitioned_table_reads_dead_files_with_their_old_values(log: Delta
     assert _kept(tamis.open(log.root), "id = 7") == ["n1"]
 
 
-def test_an_empty_string_is_kept_by_both_its_readings(log: DeltaLog) -> None:
-    """Spark reads it as an empty string, and the protocol as NULL."""
-    log.commit(add("e", "", stats=_stats(0, 9)))
-    table = tamis.open(log.root)
-    assert "e" in _kept(table, "part = ''")
-    assert "e" in _kept(table, "part is null")
+def test_an_empty_string_is_kept_by_both_its_readings_and_by_no_other(log: DeltaLog) -> None:
+    """Spark reads it as an empty string, and the protocol as NULL; no engine as anything else."""
+    log.commit(add("e", "", stats=_stats(0, 9)), add("n", None, stats=_stats(0, 9)))
+    for kind in ("commits", "checkpoint"):
+        if kind == "checkpoint":
+            log.checkpoint(3)
+        table = tamis.open(log.root)
+        for where in ("part = ''", "part is null", "part <=> null", "part <= 'a'", "part is not null", "part <> 'b'"):
+            assert "e" in _kept(table, where), where
+        for where in ("part = 'a'", "part > 'a'", "part in ('a', 'x')", "part <> ''"):
+            plan = table.plan(where)
+            assert "e" not in plan.files["path"].to_pylist(), where
+            assert plan.stats.filter_stats.eval_errors == 1
+        for where, verdict in (("part = ''", "some"), ("part is null", "some"), ("part = '' or part is null", "all")):
+            verdicts = table.plan(where).verdicts
+            assert verdicts.filter(pc.field("path") == "e")["verdict"].to_pylist() == [verdict]
+
+
+def test_an_empty_string_beside_a_value_that_nobody_knows_keeps_both(log: DeltaLog) -> None:
+    """What is known of the one says nothing of the other, though neither was decoded."""
+    odd = add("odd")
+    del odd["add"]["partitionValues"]
+    log.commit(add("e", ""), odd)
+    log.checkpoint(3)
+    assert {"e", "odd"} & set(_kept(tamis.open(log.root), "part = 'x'")) == {"odd"}
+    log.commit(add("f", ""))
+    assert {"e", "f", "odd"} <= set(_kept(tamis.open(log.root), "part = ''"))
+    assert {"e", "f", "odd"} <= set(_kept(tamis.open(log.root), "part is null"))
 
 
 def test_a_table_can_be_pickled(log: DeltaLog) -> None:
@@ -331,17 +355,20 @@ def test_readers_are_told_of_types_that_are_sparks_alone(tmp_path: Path, mode: s
     """A column of which no value was ever seen is in no file, and one with a collation compares by it."""
     told: dict[str, Any] = {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}
     columns = [_mapped("n", "p-1", 1, "void"), _mapped("c", "p-2", 2, "string"), _mapped("v", "p-3", 3, "variant")]
+    columns += [_mapped("t", "p-4", 4, "string")]
     columns[1]["metadata"] |= told
+    columns[3]["metadata"] |= {"__CHAR_VARCHAR_TYPE_STRING": "char(12)"}
     log = DeltaLog(tmp_path)
     log.commit(
         protocol(2, 5), metadata({"type": "struct", "fields": columns}, (), **{"delta.columnMapping.mode": mode})
     )
     table = tamis.open(tmp_path)
-    void, collated, variant = table.source.scan(table.plan()).fields
+    void, collated, variant, padded = table.source.scan(table.plan()).fields
     assert (void.spark_type, void.id, void.written_as) == ("void", None, None)
     assert collated.spark_type == "string collate UNICODE_CI"
     assert (collated.id, collated.written_as) == {"none": (None, "c"), "name": (None, "p-2"), "id": (2, None)}[mode]
     assert (variant.variant, variant.spark_type, variant.described) == (True, "", "variant")
+    assert (padded.type, padded.padded, padded.described) == (pa.string(), 12, "char(12)")
 
 
 def _mapped(name: str, physical: str, number: int, type_: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

@@ -75,7 +75,9 @@ def partition_columns(
         values, failed = _column(texts, field, zone)
         if parsed is not None:
             values, failed = _with_parsed(values, failed, entries.present, field, parsed)
-        undecoded += [Undecoded(place, rows, why, texts.written) for rows, why in failed if rows.any()]
+        undecoded += [
+            Undecoded(place, rows, why, texts.written, empty=why == EMPTY_TEXT) for rows, why in failed if rows.any()
+        ]
         children.append(values)
     fields = [
         pa.field(field.name, child.type) for field, child in zip(schema.partition_fields, children, strict=True)

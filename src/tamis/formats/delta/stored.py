@@ -167,7 +167,7 @@ def _records(chunk: Chunk, chunks: int) -> pa.RecordBatch:
         if fault.written is not None
     }
     columns |= {_EXTRA + name: values for name, values in batch.extra.items()}
-    about = {"chunks": chunks, "undecoded": [[fault.field, fault.text] for fault in batch.undecoded]}
+    about = {"chunks": chunks, "undecoded": [[one.field, one.text, one.empty] for one in batch.undecoded]}
     schema = pa.schema([(name, values.type) for name, values in columns.items()], {_ABOUT: json.dumps(about)})
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
 
@@ -192,8 +192,9 @@ def _chunk(files: pa.RecordBatch) -> Chunk:
                 np.asarray(columns[f"undecoded.{number}"].to_numpy(zero_copy_only=False)),
                 text,
                 columns.get(f"written.{number}"),
+                empty,
             )
-            for number, (field, text) in enumerate(faults)
+            for number, (field, text, empty) in enumerate(faults)
         ),
         extra={name.removeprefix(_EXTRA): values for name, values in columns.items() if name.startswith(_EXTRA)},
     )
