@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Final, cast
@@ -260,6 +261,35 @@ def test_a_null_that_is_given_is_no_missing_column(warehouse: Warehouse) -> None
     assert fitted("id") == [0, 7]
     assert fitted("id, null as n") == [0, None]
     assert fitted("id, cast(null as int) as n") == [0, None]
+
+
+def test_a_default_of_a_struct_list_or_map_is_written_whole(warehouse: Warehouse) -> None:
+    """That of a struct is made of those of its fields, inside of a list too."""
+    inside = (
+        WriteField(3, "a", pa.int32(), default=pa.scalar(5, pa.int32())),
+        WriteField(4, "b", pa.string()),
+    )
+    struct = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    made = WriteField(2, "st", struct, children=inside, default=pa.scalar({}, pa.struct([])))
+    listed = pa.scalar([{}, None], pa.list_(pa.struct([])))
+    entries = pa.scalar([("k", 1), ("l", None)], pa.map_(pa.string(), pa.int64()))
+    both = (WriteField(8, "key", pa.string()), WriteField(9, "value", pa.int64()))
+    fields = (
+        WriteField(1, "id", pa.int64()),
+        made,
+        WriteField(5, "ls", pa.list_(struct), children=(replace(made, id=6, default=None),), default=listed),
+        WriteField(7, "m", pa.map_(pa.string(), pa.int64()), children=both, default=entries),
+    )
+    stage = Stage("t", fields, (), (), "none", 1, _unused, _unused)  # type: ignore[arg-type] # nothing is written
+    frame = warehouse.spark.range(1)
+    (row,) = frame.select(*fitted_columns(frame, stage)).collect()
+    struct_row = {"a": 5, "b": None}
+    assert row.asDict(recursive=True) == {
+        "id": 0,
+        "st": struct_row,
+        "ls": [struct_row, None],
+        "m": {"k": 1, "l": None},
+    }
 
 
 def test_a_name_that_two_columns_have_is_refused(warehouse: Warehouse) -> None:

@@ -20,10 +20,12 @@ from pyspark.sql import types as t
 from tamis.errors import UnwritableRowsError
 from tamis.formats.edit import Stage, WriteField
 from tamis.predicate.names import backticked, nearest
+from tamis.predicate.type_names import is_list
 from tamis.spark.session import is_case_sensitive
 from tamis.spark.types import literal, write_type
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 __all__ = ["UNFIT", "Fit", "fitted_columns"]
@@ -94,8 +96,29 @@ class Fit:
         kind = write_type(one)
         if kind is None:
             raise self._unwritable(one, path)
-        value = "NULL" if one.default is None else literal(one.default)
-        return f.expr(value).cast(kind)
+        return self._default(one.default, one, path).cast(kind)
+
+    def _default(self, value: pa.Scalar | None, one: WriteField, path: str) -> Column:
+        """A default as Spark's columns have it; that of a struct is made of those of its fields."""
+        if value is None or not value.is_valid:
+            return f.lit(None)
+        if pt.is_struct(one.type):
+            return f.struct(
+                *(self.missing(child, f"{path}.{child.name}").alias(child.name) for child in one.children)
+            )
+        if pt.is_map(one.type):
+            entries = ([entry[part] for entry in value.values] for part in ("key", "value"))
+            parts = (self._listed(inner, child, path) for inner, child in zip(entries, one.children, strict=True))
+            return f.map_from_arrays(*parts)
+        if is_list(one.type):
+            return self._listed(value.values, one.children[0], path)
+        return f.expr(literal(value))
+
+    def _listed(self, values: Iterable[pa.Scalar], one: WriteField, path: str) -> Column:
+        kind = write_type(one)
+        if kind is None:
+            raise self._unwritable(one, path)
+        return f.array(*(self._default(value, one, path).cast(kind) for value in values))
 
     def fitted(self, column: Column, mine: t.DataType, one: WriteField, path: str) -> Column:
         """The column as the table's type, where no value can change by that."""

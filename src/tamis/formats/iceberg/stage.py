@@ -125,9 +125,7 @@ def write_fields(fields: Sequence[Field]) -> tuple[WriteField, ...]:
 
 
 def _write_field(one: Field) -> WriteField:
-    default = None
-    if one.write_default is not None and not one.children and not one.items:
-        default = default_scalar(one.type, one.write_default)
+    default = default_scalar(one.type, one.write_default)
     children = write_fields(one.children or one.items)
     return WriteField(one.id, one.name, one.type, one.required, children, default, one.written_type)
 
