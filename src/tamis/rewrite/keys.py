@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +26,7 @@ from tamis.sieve.sieve import Sieve
 __all__ = ["GroupKey", "Keys", "number_keys"]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupKey:
+class GroupKey(NamedTuple):
     """What the files of a group have in common."""
 
     key: PartitionKey
@@ -41,8 +41,7 @@ class GroupKey:
     @property
     def sort_key(self) -> tuple[object, ...]:
         """Specs in order, then partitions by their values; NULL first."""
-        values = tuple(map(_rank, self.key.partition or ()))
-        written = tuple(map(_rank, self.written))
+        values, written = (tuple([_rank(one) for one in part]) for part in (self.key.partition or (), self.written))
         return spec_order(self.key.spec_id), values, _rank(self.bucket), _rank(self.total), written, _rank(self.alone)
 
 
@@ -85,10 +84,12 @@ def number_keys(sieve: Sieve, outcomes: Sequence[Outcome]) -> Keys:
         places = np.concatenate([np.arange(starts[number], starts[number + 1]) for number in members])
         keys, own = _of_batches(batches, taken, specs.get(batches[0].spec_id), places)
         codes[places] = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[own]
-    ordered = sorted(numbers, key=lambda key: key.sort_key)
-    ranks = np.empty(len(numbers), np.int64)
-    ranks[[numbers[key] for key in ordered]] = np.arange(len(ordered))
-    return Keys(tuple(ordered), ranks[codes])
+    found = list(numbers)  # in the order of their numbers
+    sort_keys = [key.sort_key for key in found]
+    order = sorted(range(len(found)), key=sort_keys.__getitem__)
+    ranks = np.empty(len(found), np.int64)
+    ranks[order] = np.arange(len(found))
+    return Keys(tuple(found[number] for number in order), ranks[codes])
 
 
 def _shape(batch: FileBatch) -> object:

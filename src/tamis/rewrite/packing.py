@@ -28,9 +28,12 @@ def pack(keys: Int64s, sizes: Int64s, items: Int64s, most_bytes: int, most_files
     count = len(sizes)
     if not count:
         return np.empty(0, np.int64)
+    begin = np.flatnonzero(_changes(keys))
+    clipped = np.clip(sizes, 0, MOST_BYTES // count)
+    if _all_fit(begin, clipped, most_bytes, most_files):
+        return begin
     first = np.flatnonzero(_changes(keys) | _changes(items))
     ends = np.append(first[1:], count)
-    clipped = np.clip(sizes, 0, MOST_BYTES // count)
     weights = np.concatenate([[0], np.cumsum(clipped)])[np.append(first, count)]
     files = np.append(first, count)
     own = keys[first]
@@ -44,6 +47,12 @@ def pack(keys: Int64s, sizes: Int64s, items: Int64s, most_bytes: int, most_files
         starts.append(item)
         item = nexts[item]
     return first[starts]
+
+
+def _all_fit(begin: Int64s, sizes: Int64s, most_bytes: int, most_files: int) -> bool:
+    """Whether each key's files are one group, as most tables have it."""
+    most = int(np.diff(begin, append=len(sizes)).max())
+    return most <= most_files and int(np.add.reduceat(sizes, begin).max()) <= most_bytes
 
 
 def _changes(values: Int64s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from tamis.formats.iceberg import kept_deletes as module
 from tamis.formats.iceberg.deletes import DeleteIndex
 from tamis.formats.iceberg.kept_deletes import KeptDeletes
 from tamis.formats.iceberg.manifests import DeleteBatch
@@ -77,6 +79,29 @@ def test_weights_are_those_of_kept_files_in_the_order_of_batches() -> None:
     )
     assert [one.files.tolist() for one in weights] == [[2], [1], [1]]
     assert [one.rows.tolist() for one in weights] == [[2], [0], [2]]
+
+
+def test_weights_are_the_same_however_many_files_are_looked_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of a million files is looked up in several calls, side by side."""
+    index = kept_deletes(
+        deletes(BY_ID, position(9, path="own", rows=2, referenced_data_file="b"), equality(9)),
+        deletes(NONE, equality(7)),
+    )
+    outcomes = [
+        outcome([("a", 1, 5), ("b", 1, 5)], kept=[False, True]),
+        *(outcome([("b", number % 3, number)]) for number in range(20)),
+        outcome([("x", None, 1)], NONE),
+        outcome([("b", 1, 9), ("c", 1, 3)]),
+    ]
+
+    def told() -> list[tuple[list[int], list[int]]]:
+        return [(one.files.tolist(), one.rows.tolist()) for one in index.weigh(outcomes)]
+
+    together = told()
+    assert any(rows for _, (*rows,) in together)
+    for most in (1, 2, 5):
+        monkeypatch.setattr(module, "MERGED_FILES", most)
+        assert told() == together
 
 
 def test_no_deletes_weigh_nothing() -> None:

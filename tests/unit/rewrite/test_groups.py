@@ -94,6 +94,8 @@ def test_file_larger_than_a_group_is_a_group_of_its_own() -> None:
 
 def test_packing_ends_with_its_key() -> None:
     assert packed([1, 1, 1, 1], 100, keys=[0, 0, 1, 2]) == [0, 2, 3]
+    assert packed([60, 60, 1, 1], 100, keys=[0, 0, 1, 2]) == [0, 1, 2, 3]
+    assert packed([1, 1, 1, 1, 1], 100, 2, keys=[0, 0, 0, 1, 2]) == [0, 2, 3, 4]
 
 
 def test_packing_survives_sizes_whose_sum_is_no_64_bit_number() -> None:

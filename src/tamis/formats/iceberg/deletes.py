@@ -237,22 +237,30 @@ class DeleteIndex:
         bounds = [side.take(pa.array(rows)).to_pylist() for side in (low, high)]
         self._ranges = _Ranges.of(rows, self._partitions[rows], sequence[rows], *bounds)
         rows = np.flatnonzero(equality)
-        scopes = np.array([self._scope(key) for key in self._numbers], np.int64)[self._partitions]
+        scopes = self._scopes()[self._partitions]
         self._equality = Line.of(rows, scopes[rows], sequence[rows] - 1)
         self.equality = Scoped(np.where(equality, scopes, -1), sequence)
 
-    def _scope(self, key: PartitionKey) -> int:
-        """The number of the partition in which equality deletes of this one apply."""
-        is_global = key == GLOBAL or self._metadata.layout(key.spec_id).spec.is_unpartitioned
-        return self._numbers[GLOBAL if is_global else key]
+    def _scopes(self) -> Int64s:
+        """Of each partition the number of that in which its equality deletes apply: its own, or everywhere."""
+        everywhere = {
+            spec_id: spec_id == GLOBAL.spec_id or self._metadata.layout(spec_id).spec.is_unpartitioned
+            for spec_id in {key.spec_id for key in self._numbers}
+        }
+        return np.array(
+            [EVERYWHERE if everywhere[key.spec_id] else number for key, number in self._numbers.items()], np.int64
+        )
 
     def _located(self, batch: FileBatch, spec_id: int, rows: Int64s) -> _Files:
-        taken = pa.array(rows, pa.int64())
-        partition = None if batch.partition is None else batch.partition.take(taken)
+        partition, sequence, path = batch.partition, batch.extra["sequence_number"], batch.path
+        if len(rows) < len(batch) or (rows != np.arange(len(batch))).any():  # to copy all is a tenth of a search
+            taken = pa.array(rows, pa.int64())
+            partition = None if partition is None else partition.take(taken)
+            sequence, path = sequence.take(taken), path.take(taken)
         keys, codes = _keys_of(self._metadata, spec_id, partition, len(rows))
         numbers = np.array([self._numbers.get(key, -1) for key in keys], np.int64)
-        sequences = batch.extra["sequence_number"].take(taken).fill_null(0).to_numpy(zero_copy_only=False)
-        return _Files(keys, codes, numbers[codes], sequences, batch.path.take(taken).cast(pa.binary()))
+        sequences = sequence.fill_null(0).to_numpy(zero_copy_only=False)
+        return _Files(keys, codes, numbers[codes], sequences, path.cast(pa.binary()))
 
     def _pair(self, named: Int64s, partitions: Int64s) -> Int64s:
         """The number of a path in a partition; -1 if no delete names it there."""

@@ -7,7 +7,9 @@ file applies to data of its own partition, or of all, and a partition that canno
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Lock
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +17,11 @@ import pyarrow as pa
 from tamis.formats.iceberg.delete_runs import Line
 from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex
 from tamis.formats.iceberg.manifest_list import Manifest
-from tamis.formats.iceberg.manifests import read_delete_files
+from tamis.formats.iceberg.manifests import THREADS, read_delete_files
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.iceberg.pruning import may_match
 from tamis.formats.storage import Fetch
+from tamis.formats.storage.ordered import in_order
 from tamis.predicate.arrays import Int64s
 from tamis.predicate.keys import INT64_MAX
 from tamis.rewrite.deletes import DeleteWeights, ListedDeletes
@@ -27,6 +30,9 @@ from tamis.sieve.outcome import Outcome
 from tamis.sieve.sieve import Sieve
 
 __all__ = ["KeptDeletes"]
+
+MERGED_FILES: Final = 1 << 18
+"""Files to look up in one call: several calls go side by side, and one hashes all paths that deletes name."""
 
 
 class KeptDeletes:
@@ -67,12 +73,21 @@ class KeptDeletes:
         found = [DeleteWeights(np.zeros(count, np.int64), np.zeros(count, np.int64)) for count in counts]
         if not self._manifests or not any(counts):
             return found
-        for batch, numbers in _merged(outcomes):
-            files, removed = self.index.weigh(batch, np.arange(len(batch)))
+        for numbers, files, removed in in_order(
+            partial(self._weigh, self.index, outcomes), _alike(outcomes), THREADS
+        ):
             ends = np.cumsum([counts[number] for number in numbers])[:-1]
             for number, *parts in zip(numbers, np.split(files, ends), np.split(removed, ends), strict=True):
                 found[number] = DeleteWeights(*parts)
         return found
+
+    @staticmethod
+    def _weigh(
+        index: DeleteIndex, outcomes: Sequence[Outcome], numbers: Sequence[int]
+    ) -> tuple[Sequence[int], Int64s, Int64s]:
+        """The weights of outcomes of one shape, one behind the other."""
+        batch = _merged(outcomes, numbers)
+        return numbers, *index.weigh(batch, np.arange(len(batch)))
 
     def listed(self, outcomes: Sequence[Outcome], groups: Sequence[Int64s]) -> ListedDeletes:
         """The delete files of each group of kept files, each once."""
@@ -80,7 +95,8 @@ class KeptDeletes:
             return ListedDeletes.none()
         count = len(self.index)
         merged = [
-            (batch, np.concatenate([groups[number] for number in numbers])) for batch, numbers in _merged(outcomes)
+            (_merged(outcomes, numbers), np.concatenate([groups[number] for number in numbers]))
+            for numbers in _alike(outcomes)
         ]
         pairs = np.unique(np.concatenate([self._by_position(merged), self._by_key(merged)]))
         return ListedDeletes.of(pairs // count, self.index.files["path"].take(pa.array(pairs % count)))
@@ -114,29 +130,37 @@ class KeptDeletes:
         return np.concatenate([groups * len(self.index) + deletes for groups, deletes in found])
 
 
-def _merged(outcomes: Sequence[Outcome]) -> list[tuple[FileBatch, list[int]]]:
-    """The kept files of outcomes that are of one shape as one batch, with what an index looks at; and whose they are.
+def _alike(outcomes: Sequence[Outcome]) -> list[list[int]]:
+    """The numbers of outcomes that are of one shape, so many together that they have MERGED_FILES files.
 
     What is looked up is hashed once for each call, so that few large calls are several times as fast as many small.
     """
-    alike: dict[object, list[int]] = {}
+    shapes: dict[object, list[list[int]]] = {}
+    sizes: dict[object, int] = {}
     for number, outcome in enumerate(outcomes):
         batch = outcome.batch
-        alike.setdefault((batch.spec_id, None if batch.partition is None else str(batch.partition.type)), []).append(
-            number
-        )
-    found = []
-    for numbers in alike.values():
-        kept = [
-            rows_of(_looked_at(outcomes[number].batch), np.flatnonzero(outcomes[number].kept)) for number in numbers
-        ]
-        found.append((kept[0] if len(kept) == 1 else _one_behind_the_other(kept), numbers))
-    return found
+        shape = batch.spec_id, None if batch.partition is None else str(batch.partition.type)
+        runs = shapes.setdefault(shape, [])
+        if not runs or sizes[shape] >= MERGED_FILES:
+            runs.append([])
+            sizes[shape] = 0
+        runs[-1].append(number)
+        sizes[shape] += len(batch)
+    return [run for runs in shapes.values() for run in runs]
 
 
-def _looked_at(batch: FileBatch) -> FileBatch:
+def _merged(outcomes: Sequence[Outcome], numbers: Sequence[int]) -> FileBatch:
+    """The kept files of these outcomes as one batch."""
+    kept = [_kept(outcomes[number]) for number in numbers]
+    return kept[0] if len(kept) == 1 else _one_behind_the_other(kept)
+
+
+def _kept(outcome: Outcome) -> FileBatch:
+    """The kept files, with what an index looks at; nothing is copied if all are kept."""
+    batch = outcome.batch
     extra = {"sequence_number": batch.extra["sequence_number"]}
-    return FileBatch(batch.path, batch.size, batch.rows, batch.spec_id, batch.partition, extra=extra)
+    looked_at = FileBatch(batch.path, batch.size, batch.rows, batch.spec_id, batch.partition, extra=extra)
+    return looked_at if outcome.kept.all() else rows_of(looked_at, np.flatnonzero(outcome.kept))
 
 
 def _one_behind_the_other(batches: Sequence[FileBatch]) -> FileBatch:
