@@ -154,7 +154,7 @@ def test_plan_is_a_frozen_value() -> None:
 
 
 def test_unknown_form_of_explain_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="'text' or 'json'"):
+    with pytest.raises(ValueError, match="'text', 'json'"):
         evolved().explain("yaml")  # type: ignore[arg-type] # that it is refused is the point
 
 
