@@ -288,3 +288,18 @@ def _modules_after(statement: str) -> set[str]:
     program = f"{statement}\nimport sys\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("package", sorted(SOURCE.rglob("__init__.py")), ids=lambda path: path.parent.name)
+def test_no_package_gives_the_name_of_a_room_to_something_else(package: Path) -> None:
+    """`import tamis.formats.delta.scan as scan` looks for the name `delta` in the package: it has to be the room."""
+    inside = {path.stem for path in package.parent.glob("*.py")}
+    inside |= {path.parent.name for path in package.parent.glob("*/__init__.py")}
+    called = [
+        f"{name.name} as {name.asname}"
+        for node in ast.walk(ast.parse(package.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom | ast.Import)
+        for name in node.names
+        if name.asname in inside and name.name != name.asname
+    ]
+    assert called == []

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from tamis.errors import AmbiguousTableError, CommitRefused, NoSuchTableError, UnsupportedFormatError
-from tamis.formats.delta import open as delta
+from tamis.formats.delta import open as delta_open
 from tamis.formats.delta.loaded import is_deltalake_table
 from tamis.formats.edit import WritableTable
 from tamis.formats.errors import shown
 from tamis.formats.iceberg import catalogs as iceberg_catalogs
-from tamis.formats.iceberg import open as iceberg
+from tamis.formats.iceberg import open as iceberg_open
 from tamis.formats.iceberg.commit import WritableIceberg
 from tamis.formats.inspection import Inspection
 from tamis.formats.listing import Held, Listing
 from tamis.formats.opening import At, CatalogLike, CatalogListing, Opening
 from tamis.formats.paimon import catalogs as paimon_catalogs
-from tamis.formats.paimon import open as paimon
+from tamis.formats.paimon import open as paimon_open
 from tamis.formats.scan import MetadataColumn, Scan
 from tamis.formats.storage import Storage
 from tamis.formats.storage.access import Access
@@ -172,11 +172,11 @@ FORMATS: Final[tuple[Format, ...]] = (
         "iceberg",
         "Iceberg",
         "metadata/*.metadata.json",
-        iceberg.is_table_folder,
-        iceberg.open_table,
+        iceberg_open.is_table_folder,
+        iceberg_open.open_table,
         iceberg_catalogs.is_pyiceberg_table,
-        iceberg.condition,
-        iceberg.is_metadata_file,
+        iceberg_open.condition,
+        iceberg_open.is_metadata_file,
         write=WritableIceberg.of,
         list_catalog=iceberg_catalogs.list_catalog,
     ),
@@ -185,7 +185,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         "Delta",
         "_delta_log",
         _has_delta_log,
-        delta.open_table,
+        delta_open.open_table,
         is_deltalake_table,
         state="version",
         opens_remote_folders=True,
@@ -195,9 +195,9 @@ FORMATS: Final[tuple[Format, ...]] = (
         "Paimon",
         "schema/schema-*",
         _has_paimon_schema,
-        paimon.open_table,
+        paimon_open.open_table,
         paimon_catalogs.is_pypaimon_table,
-        plain_name=paimon.plain_name,
+        plain_name=paimon_open.plain_name,
         opens_remote_folders=True,
         has_catalog=paimon_catalogs.is_pypaimon_catalog,
     ),
