@@ -69,7 +69,7 @@ class Merged(Generic[TableT]):
     """How often the commit was tried; 0 if there was nothing to commit."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MergePlan:
     """What a merge would do to which files."""
 
@@ -115,7 +115,7 @@ class MergePlan:
         return told(self.plan, *texts)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MergeBuilder(Generic[TableT]):
     """A MERGE that is put together: each method gives a new one with one clause more. run() runs it."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["JoinOptions", "JoinPlan", "TablePlan"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TablePlan(ScanPlan):
     """A plan that knows its table, and so can be run."""
 

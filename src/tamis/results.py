@@ -108,7 +108,7 @@ class EvolvePlan:
     """False if it is so already."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DeletePlan:
     """What a delete would do to which files."""
 
@@ -141,7 +141,7 @@ class DeletePlan:
         return told(self.plan, f"DELETE ({self.mode}): {self._line}.")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UpdatePlan:
     """What an update would do to which files."""
 

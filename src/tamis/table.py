@@ -56,11 +56,12 @@ DEFAULT_ZONE = "UTC"
 """The time zone of a plan that names no session."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Table(Changeable):
     """One state of a table, opened: later changes of the table do not change it.
 
-    It can be pickled. Credentials are left out: where it is unpickled, the environment's are used.
+    It equals itself alone: compare `name` and `snapshot_id`. It can be pickled. Credentials are left out: where it is
+    unpickled, the environment's are used.
     """
 
     source: FormatTable

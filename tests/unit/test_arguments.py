@@ -252,6 +252,17 @@ def test_files_of_a_plan_go_to_polars_or_the_error_names_it(table: tamis.Table) 
     assert isinstance(plan.to_polars(), pl.DataFrame)
 
 
+@pytest.mark.parametrize("made", SHOWN)
+def test_object_equals_itself_alone_and_can_be_a_key(
+    table: tamis.Table, made: Callable[[tamis.Table], object]
+) -> None:
+    """Plans hold arrays, of which == is an array: comparing two of them once was an error of numpy's."""
+    one, other = made(table), made(table)
+    assert one == one  # noqa: PLR0124 - the point of the test
+    assert (one == other) is (one is other)
+    assert one in {one: 1}
+
+
 def test_table_and_plan_can_be_pickled_and_still_plan(table: tamis.Table) -> None:
     again = pickle.loads(pickle.dumps(table))  # noqa: S301 - made in this line
     plan = pickle.loads(pickle.dumps(table.plan("id > 3")))  # noqa: S301 - as above

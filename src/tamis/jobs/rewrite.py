@@ -19,7 +19,7 @@ from tamis.sieve.sieve import Sieve
 __all__ = ["RewriteJob"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RewriteJob:
     """A rewrite of one state of a table: its condition is bound, its options are checked, nothing has been read."""
 

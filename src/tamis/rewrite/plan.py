@@ -191,7 +191,7 @@ class RewritePlan:
         return pa.Table.from_arrays(cast, schema=CANDIDATES_SCHEMA)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RewriteDataFilesPlanningResult:
     """A plan, and what its partition filter had to include without a judgement."""
 

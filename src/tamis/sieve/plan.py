@@ -65,9 +65,9 @@ class DeleteCounts(Protocol):
         """For each kept file of a batch, how many delete files or vectors apply."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScanPlan:
-    """Which files a scan has to read, and why."""
+    """Which files a scan has to read, and why. A plan equals itself alone: compare `files`, `verdicts` or `stats`."""
 
     sieve: Sieve
     outcomes: tuple[Outcome, ...]
