@@ -132,6 +132,11 @@ class ReadField:
     """It is a variant, for which Arrow has no type: Spark's Parquet reader alone reads it."""
     padded: int = 0
     """Characters to which its texts, and those that it is compared with, are padded with blanks; 0 for none."""
+    utc_alone: bool = False
+    """Writers of this format store times in ORC files by their own clocks and calendars: only those of UTC, and of
+    days that all calendars count alike, can be read."""
+    filled: bool = False
+    """The file format fills texts up with blanks, which are none of the value: its own readers take them away."""
     promoted: bool = False
     """Older files may have another type of which one becomes a time, as a date is the number of another unit."""
 

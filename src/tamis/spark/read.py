@@ -152,7 +152,7 @@ def _finished(reading: Reading, frame: DataFrame, *, holds: bool) -> DataFrame:
 def _rows(reading: Reading, group: FileGroup) -> DataFrame:
     """The rows of one group that no delete names, with all columns that are offered."""
     scan = reading.scan
-    named = set(compared_columns(scan)) if group.equality else set()
+    named = set(compared_columns(scan)) if group.equality or group.merged or group.removals else set()
     holds = group.holds and not group.merged  # the versions of rows are filtered together
     wanted = [field for field in group.fields if reading.wants(field, holds=holds) or field.name in named]
     check_known(reading, group)

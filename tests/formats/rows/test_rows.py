@@ -13,7 +13,7 @@ from pyarrow import orc
 
 from tamis.formats.rows.conform import Misread, absent, conformed, shown_type
 from tamis.formats.rows.orc import exact
-from tamis.formats.rows.orc_footer import patched, read_footer
+from tamis.formats.rows.orc_footer import patched, read_footer, writer_zones
 from tamis.formats.rows.reading import read_rows
 from tamis.formats.scan import ReadField
 
@@ -43,6 +43,39 @@ def test_times_read_twice_are_the_times_that_were_written(tmp_path: Path, codec:
 def test_bytes_that_are_no_footer_tell_nothing() -> None:
     """Nothing is concluded from what is not understood."""
     assert read_footer(BytesIO(b"ORC" + bytes(range(1, 120)))) is None
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "zlib", "zstd"])
+def test_times_of_a_writer_whose_clock_did_not_show_utc_are_refused_where_the_format_says_so(
+    tmp_path: Path, codec: str
+) -> None:
+    """Paimon's Java writes a time with a zone as its own clock shows it: hours off, and nothing says that."""
+    path = tmp_path / "times.orc"
+    orc.write_table(pa.table({"at": pa.array([0, 1], pa.timestamp("us"))}), path, compression=codec)
+    at = ReadField("at", pa.timestamp("us"), None, "at", utc_alone=True)
+    with path.open("rb") as stream:
+        footer = read_footer(stream)
+        assert footer is not None
+        assert writer_zones(stream, footer) == {"GMT"}
+    assert [rows for rows, _ in read_rows(str(path), BytesIO(path.read_bytes()), "orc", [at])] == [2]
+    if codec == "uncompressed":
+        other = path.read_bytes().replace(b"GMT", b"MET")
+        with pytest.raises(ValueError, match="its writer's clock showed MET"):
+            list(read_rows(str(path), BytesIO(other), "orc", [at]))
+        anywhere = replace(at, utc_alone=False)
+        assert [rows for rows, _ in read_rows(str(path), BytesIO(other), "orc", [anywhere])] == [2]
+
+
+def test_values_of_an_older_type_are_those_of_todays() -> None:
+    old = pa.array([1, None, 1 << 53], pa.int64())
+    field = ReadField("v", pa.float64(), None, "v", stored=pa.int64())
+    assert conformed(old, pa.field("v", pa.int64()), field).to_pylist() == [1.0, None, float(1 << 53)]
+    text = ReadField("v", pa.string(), None, "v", stored=pa.bool_())
+    assert conformed(pa.array([True, None]), pa.field("v", pa.bool_()), text).to_pylist() == ["true", None]
+    narrow = ReadField("v", pa.int8(), None, "v", stored=pa.int32())
+    assert conformed(pa.array([-128, 127], pa.int32()), pa.field("v", pa.int32()), narrow).type == pa.int8()
+    filled = ReadField("v", pa.string(), None, "v", filled=True)
+    assert conformed(pa.array(["ab  ", " "]), pa.field("v", pa.string()), filled).to_pylist() == ["ab", ""]
 
 
 def test_uuids_are_text_with_nulls_and_in_slices() -> None:

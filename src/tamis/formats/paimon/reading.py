@@ -59,8 +59,6 @@ def read_field(now: PaimonField, then: PaimonField | None, file_format: FileForm
             child = read_field(one, by_id.get(one.id), file_format, own)
             children.append(child if one.id in by_id else replace(child, written_as=own(ABSENT.format(one.id))))
     else:
-        if file_format == "avro" and len(now.items) > 1 and not pt.is_string(read_type(now.items[0])):
-            return _refused(now, f"{described} (a map whose keys are no texts) in Avro files")
         children = [read_field(*pair, file_format, own) for pair in zip(now.items, then.items, strict=True)]
     wrong = next((child for child in children if pt.is_null(child.type)), None)
     if wrong is not None:
@@ -93,7 +91,7 @@ def _shape(now: PaimonField) -> tuple[ReadField, ...]:
 
 def _leaf(now: PaimonField, then: PaimonField, file_format: FileFormat, described: str) -> ReadField:
     type_, stored = read_type(now), read_type(then)
-    if pt.is_null(type_) or pt.is_null(stored):
+    if pt.is_null(type_) or pt.is_null(stored) or _is_counted(type_) or _is_counted(stored):
         return _refused(now, described)
     if not _is_cast(then, now, stored, type_):
         return _refused(now, f"{described}, which some files have as {then.paimon_type}")
@@ -108,7 +106,15 @@ def _leaf(now: PaimonField, then: PaimonField, file_format: FileFormat, describe
     if calendar != "known" and stored != type_:
         return _refused(now, f"{described}, which some ORC files have as {then.paimon_type}")
     cast = None if stored == type_ else stored
-    return ReadField(now.name, type_, None, then.name, described=described, stored=cast, calendar=calendar)
+    found = ReadField(now.name, type_, None, then.name, described=described, stored=cast, calendar=calendar)
+    if file_format != "orc":
+        return found
+    return replace(found, filled=_is_char(then), utc_alone=pt.is_timestamp(stored))
+
+
+def _is_counted(kind: pa.DataType) -> bool:
+    """Whether files have the type as numbers that readers take for others: milliseconds of the day, INT96."""
+    return bool(pt.is_time(kind) or (pt.is_timestamp(kind) and kind.unit == "ns"))
 
 
 def _is_char(field: PaimonField) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
-from tamis.errors import UnreadableColumnError, UnreadableFileError, UnsupportedFormatError
+from tamis.errors import UnreadableFileError, UnsupportedFormatError
 from tamis.formats.errors import shown
 from tamis.formats.paimon import files as f
 from tamis.formats.paimon.deletions import Placed, file_keys, index_file, read_vectors, vectors_of
@@ -75,7 +75,7 @@ def scan_plan(table: PaimonTable, plan: ScanPlan) -> Scan:
     files = _files(kept, constants)
     finder = _Finder(schema, schemas, frozenset(places), own)
     if not outcomes:
-        return Scan(finder.shown(()), files, (), own=own)
+        return Scan(finder.shown(()), files, (), own=own, second_way=True)
     placed = _placed(table, kept)
     versions = _versions(table, kept)
     groups = _groups(kept, placed, versions, finder)
@@ -90,6 +90,7 @@ def scan_plan(table: PaimonTable, plan: ScanPlan) -> Scan:
         if versions
         else None,
         own=own,
+        second_way=True,
         unknown_sizes=partial(unknown_sizes, files.select(["path", "size"]), table.storage.size),
     )
 
@@ -121,15 +122,6 @@ class _Finder:
         self, schema_id: int, file_format: FileFormat, written: frozenset[str] | None
     ) -> tuple[ReadField, ...]:
         """How each column is found in files of that schema, which have these of its columns, or all."""
-        zoned = next((one for one in self.schemas[schema_id].fields if has_zone(one)), None)
-        if file_format == "orc" and zoned is not None:
-            raise UnreadableColumnError(
-                f"Spark cannot read ORC files that have a column with a time zone, and {zoned.name!r} of type "
-                f"{zoned.paimon_type or str(zoned.type)} is in these, whatever columns are asked for. Rewrite them "
-                "as Parquet with the table's own engine: set file.format, and compact.",
-                column=zoned.name,
-                type=zoned.paimon_type or str(zoned.type),
-            )
         then = {one.id: one for one in self.schemas[schema_id].fields if written is None or one.name in written}
         found = []
         for now in self.schema.fields:
@@ -138,6 +130,13 @@ class _Finder:
                 field = replace(field, written_as=None, stored=None)
             found.append(field)
         return tuple(found)
+
+    def unread(self, schema_id: int, file_format: FileFormat) -> str | None:
+        """Why Spark's reader fails on files of that schema, whichever columns are read; None if it does not."""
+        zoned = next((one for one in self.schemas[schema_id].fields if has_zone(one)), None)
+        if file_format != "orc" or zoned is None:
+            return None
+        return f"column {zoned.name!r}: times with a zone in ORC files"
 
     def shown(self, groups: Sequence[FileGroup]) -> tuple[ReadField, ...]:
         """The table's columns; those that some group cannot give are of no type, and say why."""
@@ -288,6 +287,7 @@ def _groups(
                 positions,
                 merged=merged,
                 removals=removals,
+                unread_by_spark=finder.unread(schema_id, file_format),
             )
         )
     return tuple(groups)

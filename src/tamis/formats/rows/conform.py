@@ -7,7 +7,7 @@ never another value. What a file does not have is the column's default, or NULL.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -161,6 +161,8 @@ def _map(array: pa.Array, written: pa.DataType, field: ReadField, where: _Where)
 def _leaf(array: pa.Array, field: ReadField, where: _Where) -> pa.Array:
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
+    if field.stored is not None and not pt.is_duration(field.stored) and field.counts is None:
+        return _cast(_leaf(array, replace(field, type=field.stored, stored=None), where), _leaf_type(field.type))
     kind, given = field.type, array.type
     if field.counts is not None:
         return _number(array, field.counts, where)
@@ -171,12 +173,20 @@ def _leaf(array: pa.Array, field: ReadField, where: _Where) -> pa.Array:
     if pt.is_date32(kind) and pt.is_date32(given):
         return _dated(array, field, where)
     if pt.is_timestamp(kind):
-        return _time(array, kind, where)
+        found = _time(array, kind, where)
+        return _after_julian(found, where) if field.utc_alone else found
     if pt.is_time(kind) and pt.is_int64(given):
         array = array.view(pa.time64("us"))  # as ORC files have it
     elif not _widens(given, kind):
         raise where.wrong(given, kind)
+    if field.filled:
+        array = pc.utf8_rtrim(array, characters=" ")
     return array if array.type == _leaf_type(kind) else array.cast(_leaf_type(kind))
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values of an older type as those of today's. A whole number becomes the nearest float."""
+    return array.cast(kind, safe=not pt.is_floating(kind))
 
 
 def _number(array: pa.Array, kind: pa.DataType, where: _Where) -> pa.Array:
@@ -228,6 +238,18 @@ def _time(array: pa.Array, kind: pa.DataType, where: _Where) -> pa.Array:
     elif given.unit != "us":
         counted = pc.multiply_checked(counted, 1000 if given.unit == "ms" else 1_000_000)
     return counted.view(pa.timestamp("us", kind.tz))
+
+
+def _after_julian(array: pa.Array, where: _Where) -> pa.Array:
+    """The times, none of which is of days that some writers count by the Julian calendar."""
+    least = pc.min(array.view(pa.int64())).as_py()
+    if least is not None and least < _GREGORIAN * 86_400_000_000:
+        raise Misread(
+            f"column {where.column!r} has a time before 1582-10-15 in an ORC file, where writers count days by "
+            "different calendars. Rewrite such files as Parquet with the table's own engine, or read without this "
+            "column."
+        )
+    return array
 
 
 def _dated(array: pa.Array, field: ReadField, where: _Where) -> pa.Array:

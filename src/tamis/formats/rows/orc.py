@@ -18,10 +18,12 @@ from pyarrow import types as pt
 
 from tamis.formats.errors import unreadable
 from tamis.formats.rows.nested import rebuilt
-from tamis.formats.rows.orc_footer import TIMES, OrcFooter, patched, read_footer
+from tamis.formats.rows.orc_footer import TIMES, OrcFooter, patched, read_footer, writer_zones
 
 __all__ = ["OrcRows", "read_orc"]
 
+_UTC: Final = frozenset({"", "UTC", "GMT", "Z", "Etc/UTC", "Etc/GMT", "Etc/UCT", "UCT", "Zulu", "Etc/Zulu"})
+"""Names of one zone; files without times name none."""
 EPOCH: Final = 1_420_070_400
 """Seconds from 1970 to 2015, from which ORC counts them."""
 _SPAN_MS: Final = 9_223_372_036_854 - 2 * 86_400_000
@@ -67,6 +69,18 @@ class OrcRows:
             ]
             fields = [field.with_type(array.type) for field, array in zip(batch.schema, arrays, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def check_zone(self) -> None:
+        """ValueError unless the file says that the clock of its writer showed UTC."""
+        footer = read_footer(self.stream)
+        zones = None if footer is None else writer_zones(self.stream, footer)
+        if zones is None or not zones <= _UTC:
+            said = "a zone that its footer does not tell" if zones is None else ", ".join(sorted(zones - _UTC))
+            raise ValueError(
+                f"{self.path} cannot be read: it has times, and its writer's clock showed {said}: what is meant by "
+                "them is not known. Read without these columns, or rewrite such files as Parquet with the table's "
+                "own engine."
+            )
 
     def _stripe(self, file: orc.ORCFile, stripe: int, places: Sequence[int]) -> pa.RecordBatch:
         """Columns of a stripe, in that order: the file gives them in its own."""

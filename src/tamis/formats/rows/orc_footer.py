@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 
-__all__ = ["LONG", "TIMES", "Extent", "OrcFooter", "patched", "read_footer"]
+__all__ = ["LONG", "TIMES", "Extent", "OrcFooter", "patched", "read_footer", "writer_zones"]
 
 TAIL: Final = 1 << 16
 """Bytes to read at first, from the end: a footer is mostly smaller."""
@@ -84,6 +84,27 @@ def read_footer(stream: BinaryIO) -> OrcFooter | None:
         return None
     extents = {place: cast("Extent | None", extent) for place, extent in known.items()}
     return OrcFooter(tuple(kinds), extents, content, size - end - length, script)
+
+
+def writer_zones(stream: BinaryIO, footer: OrcFooter) -> frozenset[str] | None:
+    """The zones that the clocks of a file's writers showed, as its stripes say; None if that is not understood."""
+    zones = set()
+    try:
+        codec = cast("int", dict(_fields(footer.postscript)).get(2, _NONE))
+        for number, value in _fields(footer.content):
+            if number != 3:  # noqa: PLR2004 - Footer.stripes
+                continue
+            told = dict(_fields(cast("bytes", value)))
+            start, index, data, length = (cast("int", told.get(place, 0)) for place in (1, 2, 3, 4))
+            stream.seek(start + index + data)
+            content = _inflated(stream.read(length), codec)
+            if content is None:
+                return None
+            zone = dict(_fields(content)).get(3, b"")  # StripeFooter.writerTimezone
+            zones.add(cast("bytes", zone).decode())
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError):
+        return None
+    return frozenset(zones)
 
 
 def _tail(stream: BinaryIO, size: int, length: int) -> bytes:

@@ -32,6 +32,8 @@ def read_rows(
     wanted = [place for place in places if place is not None]
     if isinstance(rows, OrcRows):
         asked = [field for field, place in zip(fields, places, strict=True) if place is not None]
+        if any(_is_of_utc(field) for field in asked):
+            rows.check_zone()
         nanos = {place for field, place in zip(asked, wanted, strict=True) if _is_nanos(path, field)}
         batches = rows.batches(wanted, nanos)
     else:
@@ -64,6 +66,11 @@ def _units(field: ReadField) -> Iterator[str]:
         yield kind.unit
     for child in field.children:
         yield from _units(child)
+
+
+def _is_of_utc(field: ReadField) -> bool:
+    """Whether there are times in a column that are read only if a writer in UTC has written them."""
+    return field.utc_alone or any(map(_is_of_utc, field.children))
 
 
 def _opened(path: str, stream: BinaryIO, file_format: FileFormat) -> AvroRows | OrcRows | ParquetRows:
