@@ -46,8 +46,8 @@ class Deleted(Generic[TableT]):
     snapshot_id: int | None
     """The snapshot that was made; if no row matched, the one that there was."""
     rows: int
-    """Rows that left: of files that are gone, deleted ones included, less those written again; and rows that new
-    deletes name."""
+    """Rows that left: of files that are gone, less those written again; and rows that new deletes name. Of files that
+    are gone, rows count that were deleted before by value, or together with those of other files."""
     rows_added: int
     """Rows of an overwrite's DataFrame."""
     files_dropped: int

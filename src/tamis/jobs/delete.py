@@ -7,15 +7,18 @@ table has exactly the rows for which the condition is not true, and the new ones
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tamis.formats.edit import Edit, NewDeletes, NewFile, Planned, WritableTable
-from tamis.jobs.work import Change, Changed, Work, drops, reads, run, size_of, total
+from tamis.jobs.work import Change, Changed, Work, drops, keeps, reads, run, size_of, total
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from tamis.predicate.arrays import Mask
+    from tamis.sieve.outcome import Outcome
 
 __all__ = ["Deletion", "delete"]
 
@@ -55,22 +58,24 @@ class _Work(Work):
         if read:
             self._check_condition()
         added, removed, marked = self._new_rows(), list(dropped), 0
+        leaves: Callable[[Outcome], Mask] = drops
         deletes: tuple[NewFile, ...] = ()
         replaced: frozenset[tuple[str, int | None]] = frozenset()
         survivors: tuple[NewFile, ...] = ()
         if read and self.mode == "copy-on-write":
             only = self._touched(read)
-            read = read if only is None else self._reads(only)
+            read = read if only is None else self.planned(_read_of(only))
             survivors = self._survivors(only) if read else ()
             if sum(file.rows for file in survivors) != total(read, "rows"):
                 removed += read
+                leaves = keeps if only is None else _dropped_or(_read_of(only))
             else:  # no row of them has left: they may stay as they are
                 self.unwrite(survivors)
                 survivors = ()
         elif read:
             new, of, marked = self._marks(read)
             deletes, replaced = new.files, new.replaced
-            read = self._reads(of)
+            read = self.planned(_read_of(of))
         every = (*added, *survivors)
         edit = self.edited(added=every, removed=removed, deletes=deletes, referenced=read, replaced=replaced)
         if edit is None:
@@ -82,7 +87,7 @@ class _Work(Work):
             files_rewritten=sum(map(len, removed)) - sum(map(len, dropped)),
             files_added=len(every),
             delete_files_added=len(deletes),
-            rows_deleted=total(removed, "rows") - sum(file.rows for file in survivors) + marked,
+            rows_deleted=self.live(removed, leaves) - sum(file.rows for file in survivors) + marked,
             rows_added=sum(file.rows for file in added),
             size_removed=total(removed, "size"),
             size_added=size_of((*every, *deletes)),
@@ -100,12 +105,6 @@ class _Work(Work):
         from tamis.spark.write import write_rows
 
         return self.kept(write_rows(self.job.rows, self.table.stage(), self.token))
-
-    def _reads(self, paths: frozenset[str]) -> tuple[Planned, ...]:
-        """Those of the files to read that have one of these paths."""
-        from tamis.spark.changes import named
-
-        return self.planned(lambda one: reads(one) & named(one, paths))
 
     def _touched(self, read: Sequence[Planned]) -> frozenset[str] | None:
         """Of the files to read, those that lose a row; None if there is but one, of which writing it anew tells.
@@ -142,3 +141,15 @@ class _Work(Work):
         of = {path for mark in marks if mark.file is not None for path in mark.paths}
         of |= {file.referenced for file in new.files if file.referenced is not None}
         return new, frozenset(of), told + sum(file.rows for file in new.files if file.referenced in stage.whole)
+
+
+def _read_of(paths: frozenset[str]) -> Callable[[Outcome], Mask]:
+    """Of files of which some rows may match, those with these paths."""
+    from tamis.spark.changes import named
+
+    return lambda one: reads(one) & named(one, paths)
+
+
+def _dropped_or(others: Callable[[Outcome], Mask]) -> Callable[[Outcome], Mask]:
+    """Files of which every row matches, and these."""
+    return lambda one: drops(one) | others(one)

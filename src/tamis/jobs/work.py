@@ -130,6 +130,15 @@ class Work(ABC):
         """The files of the plan that are chosen."""
         return self.table.planned(self.source, self.plan, chosen)
 
+    def live(self, files: Sequence[Planned], chosen: Callable[[Outcome], Mask]) -> int:
+        """How many rows these files of the plan, which are the chosen ones, have: less those known to be deleted.
+
+        Deletes of several files at once, and by value, do not say how many rows of one they take: these count.
+        """
+        outcomes = [replace(one, kept=mask) for one in self.plan.outcomes if (mask := chosen(one)).any()]
+        weights = self.source.rewrite_terms.deletes(self.plan).weigh(outcomes)
+        return total(files, "rows") - sum(int(one.rows.sum()) for one in weights)
+
     def edited(
         self,
         *,

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +26,6 @@ from tests.making.edits import (
     edit,
     entries,
     latest,
-    listed,
     make_table,
     planned,
     position_deletes,
@@ -399,41 +397,3 @@ def test_the_command_asks_the_session_what_a_time_means(
     assert (started, names(path)) == ([1], ["a"])
     assert run(capsys, monkeypatch, "delete", path, *where, "--time-zone", "America/New_York").code == 0
     assert (started, names(path)) == ([1], [])
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        ("uuid", bytes(range(240, 256))),
-        ("fixed[4]", b"\xff\0ab"),
-        ("binary", b""),
-        ("time", 5),
-        ("boolean", False),
-        ("double", -0.0),
-        ("float", float("nan")),
-        ("decimal(38, 10)", Decimal("-0.0000000001")),
-    ],
-)
-def test_files_leave_partitions_of_every_type(tmp_path: Path, kind: str, value: object) -> None:
-    """What stays is summarised anew in the manifest list: Arrow itself has no order of UUIDs."""
-    columns = [("id", "long"), ("p", kind)]
-    fields = [
-        {"id": id_, "name": name, "required": False, "type": type_} for id_, (name, type_) in enumerate(columns, 1)
-    ]
-    spec = {"spec-id": 3, "fields": [{"name": "p", "transform": "identity", "source-id": 2, "field-id": 1000}]}
-    schemas = [{"type": "struct", "schema-id": 0, "fields": fields}]
-    path = make_table(tmp_path, 2, **{"schemas": schemas, "partition-specs": [spec]})
-    files = [data_file(path, number, 0) for number in range(4)]
-    values = (value, None, value, value)
-    append(
-        path,
-        *(dataclasses.replace(file, spec_id=3, partition=(one,)) for file, one in zip(files, values, strict=True)),
-    )
-    tamis.open(path, cache=False).delete("id < 10")
-    assert names(path) == ["f1", "f2", "f3"]
-    (summary,) = listed(path)[0]["partitions"]
-    assert summary["contains_null"]
-    assert summary["lower_bound"] == (value if isinstance(value, bytes) else summary["lower_bound"])
-    assert [Path(one).stem for one in tamis.open(path, cache=False).plan("p is null").files["path"].to_pylist()] == [
-        "f1"
-    ]
