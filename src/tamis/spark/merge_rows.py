@@ -46,6 +46,8 @@ MOST_SET: Final = 1_000_000
 """Rows of a source beyond which those that match are not gathered in one set, on one executor."""
 _SOURCE: Final = "__tamis_s"
 _CLAUSE: Final = "__tamis_clause"
+_AT_FILE: Final = "__tamis_at_file"
+_AT: Final = "__tamis_at"
 _KINDS: Final = {"update": UPDATED, "delete": DELETED, "insert": INSERTED}
 
 
@@ -132,7 +134,7 @@ class MergeRows:
         """
         pairs = self._target([FILE]).join(self._marked_source(), self._on, "inner")
         knows = self.tells and self.source.rows <= MOST_SET
-        file = f.col(FILE)
+        file = f.col(_AT_FILE)
         if knows or not self.inserts:
             file = f.when(self._first(c.of(self.clauses, c.MATCHED)) >= 0, file)
         told = [f.collect_set(file), *([f.collect_set(ROW)] if knows else [])]
@@ -142,8 +144,8 @@ class MergeRows:
     def check_matches(self) -> None:
         """MergeMatchError if a row of the target matches several of the source."""
         target = self._target([FILE, POSITION])
-        pairs = target.join(self._marked_source(), self._on, "inner").select(FILE, POSITION)
-        several = pairs.groupBy(FILE, POSITION).count().where("count > 1").limit(1).collect()
+        pairs = target.join(self._marked_source(), self._on, "inner").select(_AT_FILE, _AT)
+        several = pairs.groupBy(_AT_FILE, _AT).count().where("count > 1").limit(1).collect()
         if several:
             path, position, matches = several[0]
             raise MergeMatchError(
@@ -165,7 +167,7 @@ class MergeRows:
         target = self._target([*places, *self.lineage])
         joined = target.join(self._marked_source(), self._on, "left" if whole else "inner")
         if not once:  # a row that matches several is deleted, or left alone, once
-            joined = joined.dropDuplicates([FILE, POSITION])
+            joined = joined.dropDuplicates([_AT_FILE, _AT])
         joined = joined.withColumn(_CLAUSE, self._clause())
         if marks:
             applies = f.col(_CLAUSE) >= 0
@@ -177,7 +179,7 @@ class MergeRows:
         told = [f.col(KIND)]
         if marks:
             gone = f.col(KIND).isin(UPDATED, DELETED)
-            told += [f.when(gone, f.col(FILE)).alias(WAS_IN), f.when(gone, f.col(POSITION)).alias(WAS_AT)]
+            told += [f.when(gone, f.col(_AT_FILE)).alias(WAS_IN), f.when(gone, f.col(_AT)).alias(WAS_AT)]
         if tells:
             told.append(f.when(f.col(_SOURCE).isNotNull(), f.col(ROW)).alias(MATCHED))
         mine = [(number, one) for number, one in enumerate(self.clauses) if one.rows != c.NOT_MATCHED]
@@ -212,6 +214,8 @@ class MergeRows:
     def _target(self, metadata: Sequence[str]) -> DataFrame:
         chosen = narrowed(self.plan, only=self.only, certain=None, unfiltered=True)
         rows = read_plan(chosen, self.table, self.spark, metadata_columns=metadata)
+        # A source may well have columns of these names: it was read from a table with them.
+        rows = rows.withColumnsRenamed({FILE: _AT_FILE, POSITION: _AT} if FILE in metadata else {})
         return rows.alias(self.aliases[0])
 
     def _marked_source(self) -> DataFrame:
