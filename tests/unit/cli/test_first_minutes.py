@@ -16,7 +16,7 @@ from tamis.cli.pipes import CLOSED_PIPE
 from tests.making.cli_tables import Ran, events, folder_of, run_process
 
 RUN = CliRunner()
-COMMANDS = ("demo", "explain", "inspect", "join", "ls", "scan")
+COMMANDS = tuple(command.callback.__name__ for command in cli.app.registered_commands if command.callback)
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,8 @@ def test_help_has_a_short_form_and_examples(command: str) -> None:
     assert short == long
     assert "Examples:" in short
     assert f"tamis {command}" in short.partition("Examples:")[2]
+    assert "<bool>" not in short
+    assert all(len(line) <= 80 for line in short.splitlines())
 
 
 def test_completion_of_the_shell_is_offered() -> None:
@@ -94,6 +96,7 @@ def test_ls_of_what_is_not_there_is_one_message(configured: dict[str, str]) -> N
         assert (ran.code, ran.out) == (2, "") or not ran.out
         assert "nosuch" in ran.err
         assert "Traceback" not in ran.err
+    assert "has no namespace 'nosuch'. It has db." in ran.err
 
 
 def test_secret_in_the_query_of_a_catalog_s_uri_is_not_printed() -> None:

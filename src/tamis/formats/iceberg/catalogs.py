@@ -84,8 +84,19 @@ def list_catalog(name: str | None) -> CatalogListing:
     first, _, namespace = name.partition(".")
     loaded, label = _loaded(first, name)
     with _reported(loaded, label, f"cannot list {name!r}", name):
-        inside = loaded.list_namespaces(namespace or ())
-        tables = loaded.list_tables(namespace) if namespace else []
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        try:
+            inside = loaded.list_namespaces(namespace or ())
+            tables = loaded.list_tables(namespace) if namespace else []
+        except NoSuchNamespaceError as error:
+            known = tuple(sorted(".".join(path) for path in loaded.list_namespaces()))
+            raise CatalogError(
+                f"{label} has no namespace {namespace!r}. It has {', '.join(known) or 'none'}.",
+                table=name,
+                catalog=label,
+                reason="no such namespace",
+            ) from error
     below = sorted({".".join((first, *path)) for path in inside} - {name})
     return CatalogListing(
         tuple(below), tuple(sorted(".".join((first, *path)) for path in tables)), f"there is nothing in {name}"
