@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import types as pt
 from pypaimon.schema.data_types import AtomicType, DataField
 from pypaimon.table.row.generic_row import GenericRow, GenericRowSerializer
 
@@ -87,9 +88,11 @@ def test_damaged_rows_are_no_error_and_nothing_outside_them_is_read(
     around = b"SECRET" * 20
     decoded = BinaryRows.of(pa.array([around, cut, None, around], pa.binary()).slice(1, 2))
     for place, name in enumerate(types):
-        for value in decoded.field(place, paimon_field(name)).values.to_pylist():
-            assert b"SECRET" not in (value if isinstance(value, bytes) else str(value).encode())
-        assert decoded.field(place, paimon_field(name)).values[1].as_py() is None
+        found = decoded.field(place, paimon_field(name)).values
+        assert not found[1].is_valid
+        # Damaged times may lie beyond what Python has: texts and bytes are looked at, other types hold no text.
+        texts = found.cast(pa.binary()) if pt.is_string(found.type) or pt.is_binary(found.type) else pa.nulls(0)
+        assert all(b"SECRET" not in text for text in texts.to_pylist() if text is not None)
 
 
 def test_wide_decimals_at_the_ends_of_their_bytes() -> None:
