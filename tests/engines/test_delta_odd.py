@@ -172,7 +172,9 @@ def test_columns_without_a_value_or_an_order_of_bytes_are_read(spark: SparkSessi
         {"name": "c", "type": "string", "nullable": True, "metadata": {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}},
         {"name": "n", "type": "void", "nullable": True, "metadata": {}},
     ]
+    fields.append(fields[0] | {"name": "s", "type": {"type": "struct", "fields": [fields[2], fields[0]]}})
     columns = {"id": pa.array([1, 2, 3], pa.int64()), "c": pa.array(["a", "A", "b"])}
+    columns["s"] = pa.array([{"id": 1}, None, {"id": None}], pa.struct([("id", pa.int64())]))
     pq.write_table(pa.table(columns), tmp_path / "1.parquet")
     size = (tmp_path / "1.parquet").stat().st_size
     stats = json.dumps({"numRecords": 3, "minValues": {"id": 1, "c": "A"}, "maxValues": {"id": 3, "c": "b"}})

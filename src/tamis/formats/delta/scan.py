@@ -96,17 +96,20 @@ def _is_zone_dependent(table: DeltaTable, sieve: Sieve) -> bool:
 
 
 def _column(field: DeltaField, *, by_id: bool, constant: bool) -> ReadField:
-    """A column of the table: a partition column is in no file, whatever a file may have under its name.
+    """A column of the table: a partition column is in no file, whatever a file may have under its name."""
+    found = _void(field) if field.spark_type in _VOID else _read_field(field, by_id=by_id)
+    return replace(found, id=None, written_as=None) if constant else found
 
-    Nor is a column of which no value was ever seen: Parquet has no such type.
-    """
-    found = _read_field(field, by_id=by_id)
-    if field.spark_type in _VOID:
-        found = replace(found, spark_type="void")
-    return replace(found, id=None, written_as=None) if constant or found.spark_type == "void" else found
+
+def _void(field: DeltaField) -> ReadField:
+    """Of which no value was ever seen, is in no file: Parquet has no such type."""
+    return ReadField(field.name, field.type, described=field.spark_type, spark_type="void")
 
 
 def _read_field(field: DeltaField, *, by_id: bool) -> ReadField:
+    """A column, or what is inside one. Readers that go by ids take nothing inside a column that has none."""
+    if field.spark_type in _VOID and not by_id:
+        return _void(field)
     padded = padded_length(field.spark_type)
     return ReadField(
         field.name,
