@@ -191,7 +191,7 @@ def _places(path: str, mask: Any) -> pa.Table:  # noqa: ANN401 - a mask
     return pa.table({"_file": pa.repeat(pa.scalar(path), len(places)), "_pos": pa.array(places, pa.int64())})
 
 
-def _write_rows(rows: _Rows, stage: Stage, token: str) -> list[NewFile]:
+def _write_rows(rows: _Rows, stage: Stage, token: str, *, short: bool = False) -> list[NewFile]:  # noqa: ARG001
     """As Spark's tasks do: partition values behind the columns, rows of one partition together."""
     table = rows.table
     for place, one in enumerate(stage.partition):

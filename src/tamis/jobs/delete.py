@@ -121,7 +121,8 @@ class _Work(Work):
         from tamis.spark.write import write_rows
 
         frame = rows_left(self.spark, self.source, self.plan, only=only, lineage=self.table.lineage)
-        return self.kept(write_rows(frame, self.table.stage(moved=True), f"{self.token}-rewritten"))
+        stage, short = self.table.stage(moved=True), self.has_short_rows()
+        return self.kept(write_rows(frame, stage, f"{self.token}-rewritten", short=short))
 
     def _marks(self, read: Sequence[Planned]) -> tuple[NewDeletes, frozenset[str], int]:
         """Deletes of the rows for which the condition is true, the files that they are of, and how many rows go."""

@@ -19,6 +19,7 @@ from tamis.formats.edit import Edit, NewFile, Planned, WritableTable
 from tamis.jobs.marking import marked
 from tamis.jobs.work import Change, Changed, Work, keeps, run, size_of, total
 from tamis.predicate.clauses import BY_SOURCE, Clause, of
+from tamis.predicate.type_names import is_fixed
 from tamis.sieve.plan import ScanPlan
 from tamis.spark.changes import named
 from tamis.spark.merge_rows import MergeRows
@@ -110,9 +111,16 @@ class _Work(Work):
 
     def _write(self, frame: DataFrame, told: tuple[str, ...], *, moved: bool) -> Changes:
         token = self.token if moved else f"{self.token}-inserted"
-        done = write_changes(frame, told, self.table.stage(moved=moved), token)
+        done = write_changes(frame, told, self.table.stage(moved=moved), token, short=self._is_short())
         self.kept(done.files)
         return done
+
+    def _is_short(self) -> bool:
+        """Whether rows are short, and stay so: what a clause makes of texts may be of any length."""
+        schema = self.source.schema
+        values = (one for clause in self.job.clauses if not clause.every for one in clause.values)
+        fixed = all(is_fixed(schema.find(one.path, case_sensitive=True).type) for one in values)
+        return fixed and self.job.source.short and self.has_short_rows()
 
     def _told(self, changed: Changes | None, inserted: Changes | None) -> tuple[Edit | None, Changed]:
         """What is to be committed of what was written, and what that will have done."""

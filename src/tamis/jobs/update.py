@@ -17,6 +17,7 @@ from tamis.jobs.marking import marked
 from tamis.jobs.work import Change, Changed, Work, drops, keeps, run, size_of, total
 from tamis.predicate.assigning import Assignment
 from tamis.predicate.names import called
+from tamis.predicate.type_names import is_fixed
 
 if TYPE_CHECKING:
     from tamis.formats import FormatTable
@@ -52,6 +53,12 @@ class _Work(Work):
         if self.mode == "merge-on-read":
             table.stage_deletes((), None)  # refused early where the table cannot have deletes
 
+    def _is_short(self) -> bool:
+        """Whether rows are short, and stay so: what is assigned to a text may be of any length."""
+        schema = self.source.schema
+        kinds = (schema.find(one.path, case_sensitive=True).type for one in self.values)
+        return all(map(is_fixed, kinds)) and self.has_short_rows()
+
     def edit(self) -> tuple[Edit | None, Changed]:
         if not self.has_read:
             return self.edited(), self.nothing()
@@ -71,7 +78,7 @@ class _Work(Work):
         if hit is not None and not hit and not whole:
             return self.edited(), self.nothing()
         frame, told = updated_rows(self.spark, asked, self.mode, hit)
-        done = write_changes(frame, told, stage, self.token)
+        done = write_changes(frame, told, stage, self.token, short=self._is_short())
         added = self.kept(done.files)
         updated = done.counts[1]
         removed: tuple[Planned, ...] = whole

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import uuid4
 
 import pyarrow.compute as pc
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Changed", "Plan", "Work", "drops", "keeps", "reads", "run", "size_of", "total"]
 
 Plan = Callable[[FormatTable], ScanPlan]
+SHORT: Final = 512
+"""Bytes of a file for each of its rows up to which rows are short: ten thousand take some megabytes there, and some
+ten times that in memory."""
 
 
 def keeps(outcome: Outcome) -> Mask:
@@ -125,6 +128,16 @@ class Work(ABC):
             raise
         # Nothing may fail inside that try once it has happened: the files are the table's.
         return replace(told, source=done.table, snapshot_id=done.snapshot_id, attempts=attempts)
+
+    def has_short_rows(self) -> bool:
+        """Whether the rows of every file of the plan take few bytes there; False where that is not known."""
+        return all(
+            pc.all(
+                pc.less_equal(one.batch.size, pc.multiply(one.batch.rows, SHORT)).filter(one.kept), skip_nulls=False
+            ).as_py()
+            is True
+            for one in self.plan.outcomes
+        )
 
     def planned(self, chosen: Callable[[Outcome], Mask]) -> tuple[Planned, ...]:
         """The files of the plan that are chosen."""

@@ -11,6 +11,7 @@ __all__ = [
     "family",
     "is_bytes",
     "is_clock",
+    "is_fixed",
     "is_float",
     "is_list",
     "is_number",
@@ -62,6 +63,11 @@ def is_clock(type_: pa.DataType) -> bool:
 def is_temporal(type_: pa.DataType) -> bool:
     """True for dates, timestamps and times."""
     return bool(pt.is_date32(type_) or is_clock(type_))
+
+
+def is_fixed(type_: pa.DataType) -> bool:
+    """True for types of which every value takes as many bytes as any other."""
+    return bool(is_number(type_) or is_float(type_) or is_temporal(type_) or pt.is_boolean(type_))
 
 
 def is_list(type_: pa.DataType) -> bool:

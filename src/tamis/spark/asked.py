@@ -51,6 +51,8 @@ class Reading:
     """As what columns are shown that Spark has no type for by default."""
     unknown: frozenset[str]
     """Files of which only Spark can tell whether they are those that the metadata describes."""
+    called: dict[str, str] | None = None
+    """Paths by what Spark calls the files, to be told as frames are made; None if rows have the paths themselves."""
 
     @property
     def spark(self) -> SparkSession:

@@ -6,7 +6,7 @@ and left if it is false or NULL; rows that are deleted already are neither.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as f
 
+from tamis.errors import UnreadableFileError
 from tamis.formats import FormatTable
+from tamis.formats.errors import shown
 from tamis.predicate.arrays import Int64s, Mask
 from tamis.sieve.outcome import Outcome
 from tamis.sieve.plan import ScanPlan
@@ -33,6 +35,7 @@ __all__ = [
     "check_condition",
     "named",
     "narrowed",
+    "paths_of",
     "places_in",
     "rows_left",
     "rows_taken",
@@ -82,8 +85,23 @@ def rows_left(
 
 def touched(spark: SparkSession, source: FormatTable, plan: ScanPlan) -> frozenset[str]:
     """Of the files of which some rows may match, those of which some do: one job, which reads what it compares."""
-    rows = read_plan(narrowed(plan), source, spark, columns=[], metadata_columns=[FILE])
-    return frozenset(row[0] for row in rows.distinct().collect())
+    called: dict[str, str] = {}
+    rows = read_plan(narrowed(plan), source, spark, columns=[], metadata_columns=[FILE], called=called)
+    return paths_of((row[0] for row in rows.distinct().collect()), called)
+
+
+def paths_of(files: Iterable[str], called: Mapping[str, str]) -> frozenset[str]:
+    """The paths of files as Spark calls them. UnreadableFileError for one that nobody asked for."""
+    found = list(files)
+    for file in found:
+        if file not in called:
+            raise UnreadableFileError(
+                f"Spark gave a row of {shown(file)}, which is none of the files that it was asked for. Nothing was "
+                "committed.",
+                path=shown(file),
+                reason="a file that was not asked for",
+            )
+    return frozenset(called[file] for file in found)
 
 
 def places_in(spark: SparkSession, source: FormatTable, plan: ScanPlan, paths: frozenset[str]) -> dict[str, Int64s]:

@@ -34,7 +34,7 @@ from tamis.sieve.join.runtime import MAX_KEYS, Collected, RuntimeFilter
 from tamis.spark.session import checked
 from tamis.spark.shipping import explained, on_executors
 
-__all__ = ["LEAST_SAVED", "Side", "collect", "key_types", "looked_at", "outlook", "require_columns"]
+__all__ = ["LEAST_SAVED", "Side", "collect", "key_types", "keys_at", "looked_at", "outlook", "require_columns"]
 
 MAX_BLOOM_KEYS: Final = 4_000_000
 """Most keys to make a bloom filter of: 5 MB from each task. As Spark's own runtime bloom filter has it."""
@@ -144,10 +144,9 @@ class Side:
 def looked_at(df: DataFrame) -> Side:
     """The first rows of a build side, if they are of plain types: a small one is all there, in one job."""
     fields = df.schema.fields
-    plain = all(field.dataType.typeName().partition("(")[0] in _LOCAL for field in fields)
-    if not plain or len({field.name for field in fields}) < len(fields):
+    texts = _texts(fields)
+    if texts is None:
         return Side(df, None, whole=False)
-    texts = {field.name for field in fields if field.dataType.typeName() in {"string", "binary"}}
     most = max(min(MAX_LOCAL_ROWS, MAX_LOCAL_BYTES // (MAX_CELL_BYTES * len(texts) + 16 * len(fields) + 1)), 1)
     rows = _cut(df.limit(most + 1), [field.name for field in fields], texts)
     if pc.any(rows.column(_WIDE)).as_py():
@@ -155,19 +154,41 @@ def looked_at(df: DataFrame) -> Side:
     return Side(df, rows.drop_columns([_WIDE]), whole=rows.num_rows <= most)
 
 
+def keys_at(df: DataFrame, columns: Sequence[str], most: int) -> Side | None:
+    """These columns of all rows, in one job, if they are that few; None if not, or if some value is a long one.
+
+    What is told of the side is true of all columns: that all are of plain types, and none has a long value.
+    """
+    fields = df.schema.fields
+    texts = _texts(fields)
+    if texts is None:
+        return None
+    size = sum(MAX_CELL_BYTES if name in texts else 16 for name in columns)
+    most = min(most, MAX_LOCAL_BYTES // (size + 1))
+    rows = _cut(df.limit(most + 1), columns, texts)
+    if rows.num_rows > most or pc.any(rows.column(_WIDE)).as_py():
+        return None
+    return Side(df, rows.drop_columns([_WIDE]), whole=True)
+
+
+def _texts(fields: Sequence[StructField]) -> set[str] | None:
+    """The columns that have values of any length; None if some are not of plain types, or of one name."""
+    plain = all(field.dataType.typeName().partition("(")[0] in _LOCAL for field in fields)
+    if not plain or len({field.name for field in fields}) < len(fields):
+        return None
+    return {field.name for field in fields if field.dataType.typeName() in {"string", "binary"}}
+
+
 def _cut(df: DataFrame, names: Sequence[str], texts: Collection[str]) -> pa.Table:
     """The rows without long values, and whether each had one: so much cannot come to the driver by accident.
 
     One expression for all: each that Spark is given takes several messages to it.
     """
-    wide, columns = ["false"], []
+    long = {name: f"coalesce(octet_length({backticked(name)}) > {MAX_CELL_BYTES}, false)" for name in sorted(texts)}
+    wide, columns = ["false", *long.values()], []
     for name in names:
         column = backticked(name)
-        if name in texts:
-            long = f"coalesce(octet_length({column}) > {MAX_CELL_BYTES}, false)"
-            wide.append(long)
-            column = f"if({long}, null, {column}) as {column}"
-        columns.append(column)
+        columns.append(f"if({long[name]}, null, {column}) as {column}" if name in long else column)
     rows = df.selectExpr(f"struct({', '.join((*columns, f'{_any(wide)} as {_WIDE}'))}) as row").toArrow()
     return pa.Table.from_struct_array(rows.column("row"))
 

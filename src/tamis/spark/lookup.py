@@ -7,7 +7,9 @@ small maps as there are files, by a checksum of their names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 from zlib import crc32
 
 import numpy as np
@@ -17,10 +19,14 @@ from pyarrow import types as pt
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
+from tamis.spark.asked import Reading
 from tamis.spark.deletes import small_frame
-from tamis.spark.relation import Keys, Relation
+from tamis.spark.relation import Keys, Relation, plain_names
 
-__all__ = ["is_one_value", "looked_up_columns", "same_sizes"]
+__all__ = ["PATH", "called_late", "is_one_value", "looked_up_columns", "same_sizes"]
+
+PATH: Final = "path"
+"""The column of a scan that has the path of each file."""
 
 
 def is_one_value(values: pa.Array) -> bool:
@@ -59,3 +65,17 @@ def same_sizes(spark: SparkSession, files: Relation, sizes: pa.Array) -> Relatio
     wrong = f.raise_error(f.concat(before, files.file, between, actual, last, announced, after))
     same = f.when(announced.isNull() | (actual == announced), f.lit(True)).otherwise(wrong)  # noqa: FBT003 - a literal
     return replace(files, frame=files.frame.filter(same))
+
+
+def called_late(reading: Reading, found: Relation, looked_up: Mapping[str, pa.Array]) -> list[Column]:
+    """The file of each row as Spark calls it, if nothing but its path is to be looked up; who reads it is told."""
+    if reading.called is None:
+        return []
+    columns = {one.name: one.source for one in reading.metadata_columns}
+    if not looked_up or any(columns.get(name) != PATH for name in looked_up):
+        reading.called.update(zip(found.paths, found.paths, strict=True))
+        return []
+    named = plain_names(reading.scan.files[PATH].to_pylist())
+    keys = found.by_address() if named is None else found.keys()
+    reading.called.update(zip(keys.values, found.paths, strict=True))
+    return [keys.file.alias(name) for name in looked_up]

@@ -26,7 +26,7 @@ from tamis.predicate.names import nearest
 from tamis.predicate.type_names import a_type
 from tamis.sieve.plan import ScanPlan
 from tamis.spark.assigned import analysed, bracketed, check_conditions, new_value, value_types
-from tamis.spark.changes import FILE, POSITION, narrowed
+from tamis.spark.changes import FILE, POSITION, narrowed, paths_of
 from tamis.spark.deletes import small_frame
 from tamis.spark.fitting import Fit
 from tamis.spark.merge_source import ROW, MergeSource
@@ -34,6 +34,7 @@ from tamis.spark.read import read_plan
 from tamis.spark.session import is_case_sensitive
 from tamis.spark.telling import DELETED, INSERTED, KEPT, KIND, MATCHED, SEEN, UPDATED, WAS_AT, WAS_IN
 from tamis.spark.types import write_type
+from tamis.spark.within import within
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -132,18 +133,19 @@ class MergeRows:
         A file is told if a clause applies to a row of it; where it stays unknown which rows of the source have
         matched, if any row matches, since those to insert are found by the files that are told.
         """
-        pairs = self._target([FILE]).join(self._marked_source(), self._on, "inner")
+        called: dict[str, str] = {}
+        pairs = self._within(self._target([FILE], called)).join(self._marked_source(), self._on, "inner")
         knows = self.tells and self.source.rows <= MOST_SET
         file = f.col(_AT_FILE)
         if knows or not self.inserts:
             file = f.when(self._first(c.of(self.clauses, c.MATCHED)) >= 0, file)
         told = [f.collect_set(file), *([f.collect_set(ROW)] if knows else [])]
         files, *matched = pairs.agg(*told).toArrow().columns
-        return Met(frozenset(files[0].as_py()), matched[0].chunk(0).flatten() if knows else None)
+        return Met(paths_of(files[0].as_py(), called), matched[0].chunk(0).flatten() if knows else None)
 
     def check_matches(self) -> None:
         """MergeMatchError if a row of the target matches several of the source."""
-        target = self._target([FILE, POSITION])
+        target = self._within(self._target([FILE, POSITION]))
         pairs = target.join(self._marked_source(), self._on, "inner").select(_AT_FILE, _AT)
         several = pairs.groupBy(_AT_FILE, _AT).count().where("count > 1").limit(1).collect()
         if several:
@@ -165,7 +167,8 @@ class MergeRows:
         once = self.source.unique or self.needs_one_match
         places = [FILE, POSITION] if marks or not once else []
         target = self._target([*places, *self.lineage])
-        joined = target.join(self._marked_source(), self._on, "left" if whole else "inner")
+        rows = target if whole else self._within(target)
+        joined = rows.join(self._marked_source(), self._on, "left" if whole else "inner")
         if not once:  # a row that matches several is deleted, or left alone, once
             joined = joined.dropDuplicates([_AT_FILE, _AT])
         joined = joined.withColumn(_CLAUSE, self._clause())
@@ -211,12 +214,17 @@ class MergeRows:
     def _on(self) -> Column:
         return f.expr(bracketed(self.on))
 
-    def _target(self, metadata: Sequence[str]) -> DataFrame:
+    def _target(self, metadata: Sequence[str], called: dict[str, str] | None = None) -> DataFrame:
         chosen = narrowed(self.plan, only=self.only, certain=None, unfiltered=True)
-        rows = read_plan(chosen, self.table, self.spark, metadata_columns=metadata)
+        rows = read_plan(chosen, self.table, self.spark, metadata_columns=metadata, called=called)
         # A source may well have columns of these names: it was read from a table with them.
         rows = rows.withColumnsRenamed({FILE: _AT_FILE, POSITION: _AT} if FILE in metadata else {})
         return rows.alias(self.aliases[0])
+
+    def _within(self, target: DataFrame) -> DataFrame:
+        """The rows of the target that may match at all: files have statistics of their parts, too."""
+        alias = self.aliases[0]
+        return within(target, self.source.keys, self.table, lambda name: qualified(alias, name))
 
     def _marked_source(self) -> DataFrame:
         return self.source.frame.withColumn(_SOURCE, f.lit(True)).alias(self.aliases[1])  # noqa: FBT003 - a literal

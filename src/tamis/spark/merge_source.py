@@ -17,12 +17,13 @@ from pyspark.sql import types as t
 from tamis.errors import BindError, FilterInputError
 from tamis.formats import FormatTable
 from tamis.predicate.matching import KeyPair, Matching
+from tamis.predicate.names import backticked
 from tamis.predicate.schema import Column
 from tamis.sieve.join.keys import convert
-from tamis.sieve.join.runtime import RuntimeFilter
+from tamis.sieve.join.runtime import MAX_KEYS, RuntimeFilter
 from tamis.spark.assigned import bracketed
 from tamis.spark.join import may_look_up
-from tamis.spark.keys import Side, collect, key_types, looked_at
+from tamis.spark.keys import MAX_CELL_BYTES, Side, collect, key_types, keys_at, looked_at
 from tamis.spark.session import checked, is_case_sensitive
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class MergeSource:
     """Why not."""
     unique: bool
     """Surely no two rows of it match one row of the target."""
+    short: bool = False
+    """Its rows are known to take few bytes."""
 
 
 def merge_source(
@@ -75,14 +78,16 @@ def merge_source(
         types = {}
     side = looked_at(frame)
     pinned = side.pinned()
+    if names and not side.whole:
+        side = keys_at(pinned, names, MAX_KEYS) or side
     keyed = _Keyed(pinned, side, matched.pairs, types, table)
     keys, note = None, "no equality of a column with one of the source"
     if prunes and matched.pairs:
         keys, note = keyed.filter()
-    rows, with_keys = keyed.counts()
+    rows, with_keys, short = keyed.counts()
     unique = not must_be_unique or rows <= 1 or keyed.is_unique(keys, with_keys)
     kept = pinned.drop(*names).alias(alias)
-    return MergeSource(kept, tuple(source.columns), rows, keys, None if keys is not None else note, unique)
+    return MergeSource(kept, tuple(source.columns), rows, keys, None if keys is not None else note, unique, short)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class _Keyed:
 
     frame: DataFrame
     side: Side
-    """What of it is here."""
+    """What of it is here: all of it, all of its keys, or nothing."""
     pairs: tuple[KeyPair, ...]
     types: dict[str, t.DataType]
     """By the names of the columns, in the order of the pairs."""
@@ -138,14 +143,22 @@ class _Keyed:
         )
         return keys, ""
 
-    def counts(self) -> tuple[int, int]:
-        """All rows, and those that may match at all: `=` takes no NULL."""
+    def counts(self) -> tuple[int, int, bool]:
+        """All rows, those that may match at all, for `=` takes no NULL, and whether no value is a long one."""
         if self.side.whole and self.side.rows is not None:
-            return self.side.rows.num_rows, 0  # the rows themselves are here
+            return self.side.rows.num_rows, 0, True  # the rows themselves are here
         keys = [f.col(name) for name, pair in zip(self.types, self.pairs, strict=True) if not pair.null_safe]
         found = reduce(lambda one, other: one & other, [key.isNotNull() for key in keys], f.lit(True))  # noqa: FBT003
-        row = self.frame.agg(f.count("*"), f.count(f.when(found, 1))).collect()[0]
-        return int(row[0]), int(row[1])
+        fields = self.frame.schema.fields
+        texts = [field.name for field in fields if isinstance(field.dataType, (t.StringType, t.BinaryType))]
+        # Of a value in parts, or of columns of one name, nobody asks how long they are.
+        plain = all(isinstance(one.dataType, t.AtomicType) and one.dataType != t.VariantType() for one in fields)
+        short = plain and len({field.name.lower() for field in fields}) == len(fields)
+        longest = f.lit(0)
+        for name in texts if short else ():
+            longest = f.greatest(longest, f.max(f.octet_length(backticked(name))))
+        row = self.frame.agg(f.count("*"), f.count(f.when(found, 1)), longest).collect()[0]
+        return int(row[0]), int(row[1]), short and int(row[2]) <= MAX_CELL_BYTES
 
     def is_unique(self, keys: RuntimeFilter | None, with_keys: int) -> bool:
         """Whether no two rows have the same keys, of those that are told apart as the target tells its own values.

@@ -37,7 +37,7 @@ from tamis.spark.asked import (
     needed_columns,
 )
 from tamis.spark.calendar import with_known_calendar
-from tamis.spark.lookup import is_one_value, looked_up_columns, same_sizes
+from tamis.spark.lookup import PATH, called_late, is_one_value, looked_up_columns, same_sizes
 from tamis.spark.meaning import check_meaning
 from tamis.spark.merging import SECTION, VERSION_FILE, merged, without_removals
 from tamis.spark.merging_tasks import in_files, merged_files
@@ -69,7 +69,7 @@ FILE: Final = "file"
 _URI: Final = "uri"
 
 
-def read_plan(
+def read_plan(  # noqa: PLR0913 - each is a choice of its own, with a default
     plan: ScanPlan,
     source: FormatTable,
     spark: SparkSession,
@@ -78,12 +78,14 @@ def read_plan(
     metadata_columns: Sequence[str] = (),
     types: Mapping[str, str] | None = None,
     storage: Store | None = None,
+    called: dict[str, str] | None = None,
 ) -> DataFrame:
     """The rows that match, with the table's columns or those that are named, then the metadata columns.
 
     types say as what columns are shown that Spark has no type for by default, as SHOWN_AS has them.
     storage="catalog" has Spark's readers enter the table's store with what the table was opened with; if it is not
-    given, as the plan was made.
+    given, as the plan was made. If called is given, a column of paths may have what Spark calls the file instead:
+    called is told what that means. It costs a row nothing, where the path itself has to be looked up.
     """
     check_zone(plan.sieve.predicate, spark)
     check_meaning(plan.sieve.predicate, source.schema, spark)
@@ -105,7 +107,7 @@ def read_plan(
     unknown = scan.unknown_sizes()
     check_distinct(scan.files["path"], unknown)
     reach = reach_of(spark, source, storage or storage_of(plan))
-    reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, ways, unknown)
+    reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, ways, unknown, called)
     frames = [_frame(reading, group) for group in scan.groups if not group.merged]
     frames += _merged_frames(reading, [group for group in scan.groups if group.merged])
     if not frames:
@@ -177,7 +179,9 @@ def _by_arrow(
 ) -> DataFrame:
     """The rows of the group with these columns, and what is asked about the rows, by tasks of our own."""
     scan, numbers = reading.scan, pa.array(group.numbers)
-    files = scan.files.select(["path", "size"]).take(numbers)
+    files = scan.files.select([PATH, "size"]).take(numbers)
+    if reading.called is not None:
+        reading.called.update((path, path) for path in files[PATH].to_pylist())
     constants = {
         field.name: scan.constants[field.name].take(numbers) for field in fields if field.name in group.constants
     }
@@ -219,8 +223,10 @@ def _by_spark(reading: Reading, group: FileGroup) -> DataFrame:
     if not reading.unknown.isdisjoint(paths):
         found = same_sizes(reading.spark, found, scan.files["size"].take(pa.array(group.numbers)).combine_chunks())
     looked_up = _lookup(reading, group)
+    late = called_late(reading, found, looked_up)
+    looked_up = {} if late else looked_up
     keys = found.keys() if looked_up or constants else None
-    hidden = _hidden_columns(reading, group, found, looked_up, keys)
+    hidden = [*_hidden_columns(reading, group, found, looked_up, keys), *late]
     if not hidden and not constants and fields == in_files and all(_is_plain(field, veil) for field in fields):
         frame = _cast(found.frame, fields, names, veil)
     else:

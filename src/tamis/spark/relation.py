@@ -24,7 +24,17 @@ from tamis.spark.paths import as_shown, check_visible, pattern, plain
 from tamis.spark.session import check_reader, is_remote, with_settings
 from tamis.spark.stores import Reach
 
-__all__ = ["NO_READER", "STRICT", "Keys", "Relation", "listing_settings", "relation", "united", "whole_files"]
+__all__ = [
+    "NO_READER",
+    "STRICT",
+    "Keys",
+    "Relation",
+    "listing_settings",
+    "plain_names",
+    "relation",
+    "united",
+    "whole_files",
+]
 
 THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -84,8 +94,8 @@ class Relation:
 
         Spark shows names with escapes: an odd one is not taken.
         """
-        names = [path.rpartition("/")[2] for path in self.paths]
-        if len(set(names)) == len(names) and all(map(_PLAIN_NAME.fullmatch, names)):
+        names = plain_names(self.paths)
+        if names is not None:
             return Keys(self.frame.metadataColumn("_metadata").getField("file_name"), names)
         return self.by_address()
 
@@ -99,6 +109,12 @@ class Relation:
         listed = self.frame.inputFiles()
         shown_as = as_shown(self.addresses, [_LOCAL.sub("file:/", uri) for uri in listed])
         return {path: shown_as[address] for path, address in zip(self.paths, self.addresses, strict=True)}
+
+
+def plain_names(paths: Sequence[str]) -> list[str] | None:
+    """The names of files, which Spark shows as they are; None if they do not tell one file from another."""
+    names = [path.rpartition("/")[2] for path in paths]
+    return names if len(set(names)) == len(names) and all(map(_PLAIN_NAME.fullmatch, names)) else None
 
 
 def united(frames: Sequence[DataFrame]) -> DataFrame:

@@ -2,7 +2,8 @@
 
 Each task writes Parquet with pyarrow under names of its own, and gives back what it wrote. Only files whose names
 come back are ever committed: a task that ran twice leaves, at worst, files to which nothing refers. Nothing of the
-session is changed but, while the rows are written, how large Spark makes the tasks behind a shuffle.
+session is changed but, while the rows are written, how large Spark makes the tasks behind a shuffle, and how it
+counts what it hands to Python.
 """
 
 from __future__ import annotations
@@ -28,34 +29,47 @@ from tamis.spark.shipping import explained, on_executors
 from tamis.spark.telling import Changes, TaskTold, Telling, ToldRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["mark_rows", "write_changes", "write_rows"]
 
 ADVISORY: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+"""How much Spark hands to Python at a time; by default it also hands over no more than ten thousand rows."""
+BATCH_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+MOST_ROWS: Final = 10_000
+BY_DEFAULT: Final = frozenset({"64mb", "67108864", "67108864b"})
+UNCOUNTED: Final = "2147483647"
+"""With it Spark does not add up the bytes of all columns after each row, which takes longer than to hand it over."""
 ANSWER: Final = "file binary"
 _KEY: Final = "__tamis_key_{}"
 """Names of the columns by which rows are brought together; no table has such."""
 
 
-def write_rows(rows: DataFrame, stage: Stage, token: str) -> list[NewFile]:
+def write_rows(rows: DataFrame, stage: Stage, token: str, *, short: bool = False) -> list[NewFile]:
     """Write the rows by the stage, and say which files there are. token is a part of every file's name.
 
+    short says that ten thousand rows surely are no burden to a task, whatever they hold.
     UnwritableRowsError if the rows do not fit the table, by their schema or for a NULL in a required column.
     """
     checked(rows.sparkSession)
     frame = rows.select(*fitted_columns(rows, stage))
-    return _collected(_clustered(frame, stage), stage, token)
+    return _collected(_clustered(frame, stage), stage, token, short=short)
 
 
-def _collected(frame: DataFrame, stage: Stage, token: str, apart: ToldRows | None = None) -> list[Any]:
+def _collected(
+    frame: DataFrame, stage: Stage, token: str, apart: ToldRows | None = None, *, short: bool = False
+) -> list[Any]:
     """What the tasks that write a frame give back; what they have written is removed if one fails."""
     spark = frame.sparkSession
+    settings = {ADVISORY: str(stage.task_bytes)}
+    if short and str(spark.conf.get(BATCH_BYTES)).strip().lower() in BY_DEFAULT and _few_at_once(spark):
+        settings[BATCH_BYTES] = UNCOUNTED
     # PySpark would read a name with a dot in it as a path: columns are known by where they stand.
     numbered = frame.toDF(*(str(place) for place in range(len(frame.columns))))
     answers = numbered.mapInArrow(on_executors(spark, _write, stage.write, token, apart), ANSWER)
     try:
-        with with_settings(spark, {ADVISORY: str(stage.task_bytes)}):
+        with with_settings(spark, settings):
             found = answers.collect()
     except BaseException as error:
         # Tasks that had finished have left files, whose names never came back.
@@ -69,14 +83,20 @@ def _collected(frame: DataFrame, stage: Stage, token: str, apart: ToldRows | Non
     return [pickle.loads(row[0]) for row in found]  # noqa: S301 - what our own tasks wrote
 
 
-def write_changes(frame: DataFrame, told: Sequence[str], stage: Stage, token: str) -> Changes:
+def _few_at_once(spark: SparkSession) -> bool:
+    """Whether Spark hands over no more rows at a time than by default; 0 is any number."""
+    return 0 < int(str(spark.conf.get(BATCH_ROWS))) <= MOST_ROWS
+
+
+def write_changes(frame: DataFrame, told: Sequence[str], stage: Stage, token: str, *, short: bool = False) -> Changes:
     """Write rows that are fitted to the stage, and have the columns that are told behind its own: see ToldRows.
 
     All comes of one job: the files, what was done to how many rows, and which rows of the table are gone by that.
+    short is as for write_rows.
     """
     checked(frame.sparkSession)
     apart = ToldRows(len(frame.columns) - len(told), tuple(told))
-    found = _collected(_clustered(frame, stage), stage, token, apart)
+    found = _collected(_clustered(frame, stage), stage, token, apart, short=short)
     files = [one for one in found if isinstance(one, NewFile)]
     return Changes.of(files, [one for one in found if isinstance(one, TaskTold)])
 

@@ -11,17 +11,19 @@ join, or a MERGE with NOT MATCHED BY SOURCE; and only while the build side canno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.checks import check_flag, check_names, check_type, kind
 from tamis.errors import FilterInputError
 from tamis.predicate.arrays import Mask
+from tamis.predicate.keys import has_order
 from tamis.predicate.schema import Column, Schema
 from tamis.predicate.values import ValueSet
 from tamis.printable import printable
@@ -208,6 +210,23 @@ class RuntimeFilter:
                 within = "" if span.low is None and span.high is None else f" {span.text}"
                 return f"{names} in a bloom filter of {_count(bloom.items)}{within}{or_null}"
 
+    def ends(self, most: int = 0) -> Iterator[tuple[tuple[str, ...], pa.Scalar, pa.Scalar, pa.Array | None]]:
+        """For each column whose keys are known to have a least and a greatest: its path, and these. NULL is apart.
+
+        Then all keys of the column, in ascending order, if they are listed and not more than most; else None.
+        """
+        found: list[tuple[pa.Scalar | None, pa.Scalar | None, pa.Array | None]]
+        match self.source:
+            case _JoinKeys(table=table):
+                found = [_extremes(column, most) for column in table.columns]
+            case _JoinRanges(ranges=ranges):
+                found = [(span.low, span.high, None) for span in ranges]
+            case JoinBloom(range=span):
+                found = [(span.low, span.high, None)]
+        for path, (low, high, values) in zip(self.columns, found, strict=True):
+            if low is not None and high is not None and low.is_valid and high.is_valid:
+                yield path, low, high, values
+
     def bind(self, schema: Schema, *, case_sensitive: bool = False) -> BoundRuntimeFilter:
         """The filter in terms of the table's columns; BindError if one does not exist.
 
@@ -348,6 +367,15 @@ class BoundRuntimeFilter:
                 notes = (*notes, f"whole keys were not tested for {untested:,} files: each column was, on its own")
             notes = (*notes, *(f"buckets do not prune: {why}" for why in self.tuples.faults))
         return Probe(possible, notes)
+
+
+def _extremes(column: pa.ChunkedArray, most: int) -> tuple[pa.Scalar | None, pa.Scalar | None, pa.Array | None]:
+    if not has_order(column.type):
+        return None, None, None
+    ends = pc.min_max(column)
+    values = column.unique().drop_null() if most else column.slice(0, 0)
+    few = values.take(pc.sort_indices(values)) if 0 < len(values) <= most else None
+    return ends["min"], ends["max"], few
 
 
 def _note(column: Column, why: str) -> str:

@@ -157,3 +157,19 @@ def test_bloom_filter_that_cannot_be_asked_leaves_its_range_to_prune(bloom: Bloo
     for null_safe in (False, True):
         safe = RuntimeFilter.of_bloom("a", bloom, 5, 10, type=given, null_safe=null_safe).bind(schema)
         assert bool(kept(safe, Facts(1, {column.id: only_null}))) is null_safe
+
+
+def test_ends_of_keys_are_told_column_by_column_where_there_are_some() -> None:
+    """A reader of files asks their statistics for them: a NULL or a key without order bounds nothing."""
+    keys = RuntimeFilter.of(["a", "b"], pa.table({"a": [3, 1, None], "b": ["x", "z", "y"]}))
+    told = [(path, low.as_py(), high.as_py(), few) for path, low, high, few in keys.ends()]
+    assert told == [(("a",), 1, 3, None), (("b",), "x", "z", None)]
+    lists = [
+        few and few.to_pylist() for *_, few in RuntimeFilter.of(["a", "b"], {"a": [3, 1, 3], "b": [1, 2, 3]}).ends(2)
+    ]
+    assert lists == [[1, 3], None]
+    assert not list(RuntimeFilter.of("a", pa.array([], pa.int64())).ends())
+    assert [path for path, *_ in RuntimeFilter.of_ranges(["a", "b"], [(1, None), (2, 5)]).ends()] == [("b",)]
+    assert [high.as_py() for _, _, high, _ in RuntimeFilter.of_bloom("a", Bloom.of(np.array([7])), 7, 7).ends()] == [
+        7
+    ]
