@@ -10,6 +10,7 @@ from tamis.arguments import check_session, check_storage, check_types
 from tamis.checks import check_names
 from tamis.explain.brief import page_part, plan_line
 from tamis.formats import FormatTable
+from tamis.predicate.names import backticked
 from tamis.printable import printable
 from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.sieve.plan import ScanPlan
@@ -106,9 +107,11 @@ class JoinPlan:
         check_names("columns", columns)
         check_types(types)
         from tamis.spark.join import joined
+        from tamis.spark.within import within
 
         if isinstance(columns, str):
             columns = [columns]
         if columns is not None:
             columns = list(dict.fromkeys([*columns, *(path[0] for path in self.on.columns)]))
-        return joined(self.plan.read(self.other.sparkSession, columns=columns, types=types), self.other, self.on)
+        rows = self.plan.read(self.other.sparkSession, columns=columns, types=types)
+        return joined(within(rows, self.keys, self.plan.source, backticked), self.other, self.on)

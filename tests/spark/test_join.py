@@ -370,3 +370,25 @@ def test_misuse_is_told(table: Table, dim: DataFrame) -> None:
         table.join(dim, [])
     with pytest.raises(TypeError, match="max_key"):
         table.join(dim, "id", max_key=3)  # type: ignore[call-arg] # the mistake
+
+
+def test_readers_of_files_are_told_the_keys_where_no_row_is_kept_without_a_match(
+    table: Table, full: DataFrame, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files have statistics of their parts: a reader that knows the keys passes over most of a large file."""
+
+    def pushed(other: DataFrame, how: str) -> str:
+        found = table.join(other, "id", how=how)
+        same(found, full.join(other, "id", how))
+        capsys.readouterr()
+        found.explain()
+        said = capsys.readouterr().out
+        return " ".join(line for line in said.splitlines() if "PushedFilters" in line)
+
+    few = spark.range(3, 60, 4)  # 15 keys, of which readers take ten at a time
+    assert "In(id, [43,47,51,55,59])" in pushed(few, "inner")
+    assert "In(id, [" in pushed(few, "right")
+    assert "In(id, [" not in pushed(few, "left")
+    many = spark.range(3, 93).selectExpr("int(id) as id")
+    assert "GreaterThanOrEqual(id,3)" in pushed(many, "semi")
+    assert "LessThanOrEqual(id,92)" in pushed(many, "inner")
