@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from tamis.formats.listing import Held, sift_here
 from tamis.predicate.build import Expression
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import planning
+from tamis.spark.judging import judge_units
 from tests.contract.chance import conditions, few, histories
 from tests.contract.conftest import Making
 from tests.contract.history import ID, State
@@ -24,7 +27,7 @@ from tests.contract.maker import Maker
 from tests.contract.tables import plain
 from tests.contract.truth import opened, planned, untouched
 from tests.making.harness import arrow
-from tests.making.parts import kept, said, shared_out
+from tests.making.parts import kept, said, sent, shared_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,6 +63,40 @@ def test_parts_that_share_nothing_add_up_to_the_plan(maker: Maker, making: Makin
             count = len(table.source.list(here.sieve).units)
             order = data.draw(st.permutations(range(count)))
             assert_same(shared_out(table, where, filters, order), here)
+
+
+EXECUTOR = """
+import pickle, sys
+sys.modules |= dict.fromkeys(sys.argv[1:])
+work, sieve, reader, batches = pickle.load(sys.stdin.buffer)
+answers = [pickle.loads(value.as_py()) for answer in work(batches, sieve, reader) for value in answer["answer"]]
+wrong = [answer for answer in answers if isinstance(answer, Exception)]
+sys.exit(f"{len(answers)} answers, {wrong}" if wrong or not answers else 0)
+"""
+ABSENT = (
+    "deltalake",
+    "fastavro",
+    "obstore",
+    "pyiceberg",
+    "pypaimon",
+    "rich",
+    "sqlglot",
+    "typer",
+)
+
+
+def test_what_executors_are_sent_they_can_read_with_arrow_numpy_and_the_decoder(maker: Maker, making: Making) -> None:
+    """A cluster has no sqlglot, and no library of a format: an import of one, however far off, ends the plan."""
+    with making(plain(maker)) as made, maker.small_units():
+        table = opened(made)
+        sieve = table.plan("region = 'eu' and row > 2").sieve
+        listing = table.source.list(sieve)
+        if listing.apart:
+            work = pickle.dumps((judge_units, sieve, listing.reader, sent(listing)))
+            done = subprocess.run(
+                [sys.executable, "-c", EXECUTOR, *ABSENT], input=work, capture_output=True, check=False
+            )
+            assert done.returncode == 0, done.stderr.decode()
 
 
 def test_units_are_several_where_metadata_is(maker: Maker, making: Making) -> None:

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 import tamis
-from tamis.formats.listing import finished
+from tamis.formats.listing import Listing, finished
 from tamis.predicate.build import Expression
 from tamis.sieve.merging import merge
 from tamis.sieve.plan import ScanPlan
 from tamis.spark import planning
 from tamis.spark.judging import judge_units
 
-__all__ = ["kept", "said", "shared_out"]
+__all__ = ["kept", "said", "sent", "shared_out"]
 
 
 def said(plan: ScanPlan) -> dict[str, Any]:
@@ -60,6 +60,22 @@ def kept(plan: ScanPlan) -> list[Any]:
     return rows
 
 
+def sent(listing: Listing) -> list[pa.RecordBatch]:
+    """What executors are sent of a listing: a row for each file of a unit."""
+    return [
+        pa.RecordBatch.from_pydict(
+            {
+                "unit": [number],
+                "location": [location],
+                "about": pa.array([None if place else pickle.dumps(unit.about)], pa.binary()),
+                "content": [listing.fetch(location)],
+            }
+        )
+        for number, unit in enumerate(listing.units)
+        for place, location in enumerate(unit.locations)
+    ]
+
+
 def shared_out(
     table: tamis.Table,
     where: str | Expression | None,
@@ -75,18 +91,7 @@ def shared_out(
     sieve = pickle.loads(pickle.dumps(here.sieve))  # noqa: S301 - our own
     listing = table.source.list(here.sieve)
     reader = pickle.loads(pickle.dumps(listing.reader))  # noqa: S301 - our own
-    batches = [
-        pa.RecordBatch.from_pydict(
-            {
-                "unit": [number],
-                "location": [location],
-                "about": pa.array([None if place else pickle.dumps(unit.about)], pa.binary()),
-                "content": [listing.fetch(location)],
-            }
-        )
-        for number, unit in enumerate(listing.units)
-        for place, location in enumerate(unit.locations)
-    ]
+    batches = sent(listing)
     # Units come in any order; the files of one unit come together.
     order = list(reversed(range(len(listing.units)))) if order is None else order
     batches.sort(key=lambda batch: order.index(batch["unit"][0].as_py()))

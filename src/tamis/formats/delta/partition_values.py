@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from tamis.formats.delta.schema import DeltaField, DeltaSchema
-from tamis.formats.delta.session_values import HIVE_NULL
-from tamis.formats.delta.text_values import cast_texts, dates, moments
+from tamis.formats.delta.text_values import HIVE_NULL, cast_texts, dates, moments
 from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.compare.zones import Zone
 from tamis.predicate.keys import has_order

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types as pt
 
+from tamis.formats.delta.text_values import HIVE_NULL
 from tamis.predicate.compare.casts import cast
 from tamis.predicate.compare.times import parse_date, parse_moment
 from tamis.predicate.compare.zones import Zone
@@ -19,10 +20,8 @@ from tamis.predicate.nodes import Literal
 from tamis.predicate.type_names import is_bytes, is_text
 from tamis.sieve.order import mask_of
 
-__all__ = ["HIVE_NULL", "read_texts"]
+__all__ = ["read_texts"]
 
-HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
-"""What folders say for NULL. In a log Spark takes it for text, which is no number and no date."""
 _WHOLE: Final = re.compile(r"([+-]?[0-9]+)\.[0-9]*")
 _FLOAT_MARK: Final = re.compile(r"(.*[0-9.])[dDfF]")
 

@@ -20,10 +20,12 @@ from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.keys import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 from tamis.predicate.units import DAY, SECOND
 
-__all__ = ["Moments", "cast_texts", "dates", "moments"]
+__all__ = ["HIVE_NULL", "Moments", "cast_texts", "dates", "moments"]
 
 Bytes = npt.NDArray[np.uint8]
 
+HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+"""What folders say for NULL. In a log Spark takes it for text, which is no number and no date."""
 _DATE: Final = 10
 """Characters of `2024-01-15`."""
 _SECONDS: Final = 19

@@ -13,35 +13,16 @@ from decimal import Decimal
 
 import pyarrow as pa
 from pyarrow import types as pt
-from sqlglot import exp
 
 from tamis.predicate.compare.exact import MAX_DIGITS, decimal_literal, int_literal
 from tamis.predicate.compare.times import parse_date, parse_moment, parse_time
 from tamis.predicate.nodes import Literal
 from tamis.predicate.type_names import is_temporal
 
-__all__ = ["MAX_DIGITS", "WALL", "ZONED", "cast", "decimal_literal", "int_literal", "target", "to_float32"]
+__all__ = ["MAX_DIGITS", "WALL", "ZONED", "cast", "decimal_literal", "int_literal", "to_float32"]
 
 ZONED, WALL = pa.timestamp("us", "UTC"), pa.timestamp("us")
 
-_Type = exp.DataType.Type
-_TYPES = {
-    _Type.BOOLEAN: pa.bool_(),
-    _Type.TINYINT: pa.int8(),
-    _Type.SMALLINT: pa.int16(),
-    _Type.INT: pa.int32(),
-    _Type.BIGINT: pa.int64(),
-    _Type.FLOAT: pa.float32(),
-    _Type.DOUBLE: pa.float64(),
-    _Type.TEXT: pa.string(),
-    _Type.BINARY: pa.binary(),
-    _Type.DATE: pa.date32(),
-    _Type.TIME: pa.time64("us"),
-    _Type.TIMESTAMP: ZONED,
-    _Type.TIMESTAMPTZ: ZONED,
-    _Type.TIMESTAMPLTZ: ZONED,
-    _Type.TIMESTAMPNTZ: WALL,
-}
 _INT_TEXT = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER_TEXT = re.compile(r"[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _SPECIAL_FLOATS = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
@@ -53,15 +34,6 @@ _LEAST_PLAIN = -6
 """The power of ten of a decimal's first digit below which Java writes it with an exponent."""
 _BELOW_FLOAT32, _HALF_FLOAT32 = (1 << 29) - 1, 1 << 28
 """The 29 bits that a double's fraction has beyond a float's, and the first of them."""
-
-
-def target(type_: exp.DataType) -> pa.DataType | None:
-    """The Arrow type of a SQL type; None for those that no literal here has."""
-    if type_.this is _Type.DECIMAL:
-        sizes = [int(size.name) for size in type_.expressions if size.name.isdecimal()]
-        precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
-        return pa.decimal128(precision, scale) if scale <= precision <= MAX_DIGITS and precision else None
-    return None if type_.expressions else _TYPES.get(type_.this)
 
 
 def cast(literal: Literal | None, type_: pa.DataType | None, *, typed: bool = False) -> Literal | None:

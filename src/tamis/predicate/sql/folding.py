@@ -25,7 +25,6 @@ from tamis.predicate.compare.casts import (
     cast,
     decimal_literal,
     int_literal,
-    target,
     to_float32,
 )
 from tamis.predicate.compare.times import civil, days, parse_date
@@ -34,6 +33,7 @@ from tamis.predicate.keys import INT_DIGITS
 from tamis.predicate.nodes import Literal
 from tamis.predicate.sql.functions import FUNCTIONS, joined
 from tamis.predicate.sql.intervals import interval
+from tamis.predicate.sql.types import target
 
 __all__ = ["CASTS", "fold"]
 

@@ -8,9 +8,9 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from tamis.predicate.compare.casts import target
 from tamis.predicate.nodes import Call, Ref, Term
 from tamis.predicate.sql.folding import CASTS, fold
+from tamis.predicate.sql.types import target
 from tamis.predicate.sql.units import DATE_UNITS, TIMESTAMP_UNITS
 from tamis.predicate.type_names import is_float, is_number, type_name
 
