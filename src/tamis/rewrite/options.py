@@ -245,9 +245,6 @@ def _check_together(options: RewriteOptions, terms: RewriteTerms, faults: _Fault
         faults.add("output-spec-id", f"the table has no partition spec {options.output_spec_id}; it has {known}")
     if options.rewrite_all and options.only_old_specs:
         faults.add("only-old-specs", "rewrite-all takes the files of every spec: give one of them")
-    if options.partial_progress_max_failed_commits > options.partial_progress_max_commits:
-        most = options.partial_progress_max_commits
-        faults.add("partial-progress.max-failed-commits", f"it is more than the {most} commits that there are")
     for option in OPTIONS:
         changed = getattr(options, option.field) != _DEFAULTS.get(option.field)
         if option.strategies != STRATEGIES and changed and options.strategy not in option.strategies:
