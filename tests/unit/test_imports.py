@@ -96,6 +96,10 @@ LAZY: dict[tuple[str, str], str] = {
     ("table.py", "tamis.rewrite"): "a job was asked for: plans of queries have no need for it",
     ("sieve/plan.py", "polars"): "an optional library, which only its users have",
     ("cli/*.py", "*"): "a command loads what it needs when it runs: --version and --help answer at once",
+    (
+        "formats/*/door.py",
+        "tamis.formats",
+    ): "a table was opened: only then is its format needed; each costs every start 20 ms",
     ("formats/*.py", "datafusion"): "more than a second that only reading Avro metadata needs",
     ("formats/*.py", "obstore"): "an optional extra: missing, its error names the cure",
     ("formats/*.py", "pyiceberg"): "an optional extra: missing, its error names the cure",

@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from tamis.errors import AmbiguousTableError, CommitRefused, NoSuchTableError, UnsupportedFormatError
-from tamis.formats.delta import open as delta_open
-from tamis.formats.delta.loaded import is_deltalake_table
+from tamis.formats.delta import door as delta_door
 from tamis.formats.edit import WritableTable
 from tamis.formats.errors import shown
-from tamis.formats.iceberg import catalogs as iceberg_catalogs
-from tamis.formats.iceberg import open as iceberg_open
-from tamis.formats.iceberg.commit import WritableIceberg
+from tamis.formats.iceberg import door as iceberg_door
 from tamis.formats.inspection import Inspection
 from tamis.formats.listing import Held, Listing
 from tamis.formats.opening import At, CatalogLike, CatalogListing, Opening
-from tamis.formats.paimon import catalogs as paimon_catalogs
-from tamis.formats.paimon import open as paimon_open
+from tamis.formats.paimon import door as paimon_door
 from tamis.formats.scan import MetadataColumn, Scan
 from tamis.formats.storage import Storage
 from tamis.formats.storage.access import Access
@@ -151,42 +147,26 @@ class Format:
         return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
 
 
-def _has_delta_log(folder: str, storage: Storage) -> bool:
-    log = _inside(folder, "_delta_log")
-    path = local_path(log)
-    return bool(storage.list(log)) if path is None else path.is_dir()
-
-
-def _has_paimon_schema(folder: str, storage: Storage) -> bool:
-    return any(file.name.startswith("schema-") for file in storage.list(_inside(folder, "schema")))
-
-
-def _inside(folder: str, name: str) -> str:
-    """What lies in a folder. How a URI of this machine is spelled is told by the folder, not by what is in it."""
-    path = local_path(folder)
-    return f"{folder.rstrip('/')}/{name}" if path is None else str(path / name)
-
-
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
         "iceberg",
         "Iceberg",
         "metadata/*.metadata.json",
-        iceberg_open.is_table_folder,
-        iceberg_open.open_table,
-        iceberg_catalogs.is_pyiceberg_table,
-        iceberg_open.condition,
-        iceberg_open.is_metadata_file,
-        write=WritableIceberg.of,
-        list_catalog=iceberg_catalogs.list_catalog,
+        iceberg_door.is_table_folder,
+        iceberg_door.open_table,
+        iceberg_door.is_pyiceberg_table,
+        iceberg_door.condition,
+        iceberg_door.is_metadata_file,
+        write=iceberg_door.writable,
+        list_catalog=iceberg_door.list_catalog,
     ),
     Format(
         "delta",
         "Delta",
         "_delta_log",
-        _has_delta_log,
-        delta_open.open_table,
-        is_deltalake_table,
+        delta_door.is_table_folder,
+        delta_door.open_table,
+        delta_door.is_deltalake_table,
         state="version",
         opens_remote_folders=True,
     ),
@@ -194,12 +174,12 @@ FORMATS: Final[tuple[Format, ...]] = (
         "paimon",
         "Paimon",
         "schema/schema-*",
-        _has_paimon_schema,
-        paimon_open.open_table,
-        paimon_catalogs.is_pypaimon_table,
-        plain_name=paimon_open.plain_name,
+        paimon_door.is_table_folder,
+        paimon_door.open_table,
+        paimon_door.is_pypaimon_table,
+        plain_name=paimon_door.plain_name,
         opens_remote_folders=True,
-        has_catalog=paimon_catalogs.is_pypaimon_catalog,
+        has_catalog=paimon_door.is_pypaimon_catalog,
     ),
 )
 """All formats that a folder's layout tells apart. The first opens what no other claims: files and names."""

@@ -8,48 +8,24 @@ from typing import TYPE_CHECKING
 from tamis.errors import NoSuchTableError
 from tamis.formats.errors import shown
 from tamis.formats.iceberg.catalogs import find_table, is_pyiceberg_table
-from tamis.formats.iceberg.conditions import converted
+from tamis.formats.iceberg.door import is_metadata_file
 from tamis.formats.iceberg.fileio import fetch_through, file_io
-from tamis.formats.iceberg.locate import candidates, is_metadata_name
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.formats.iceberg.newest import newest_metadata
 from tamis.formats.iceberg.origin import Origin
 from tamis.formats.iceberg.parsing import parse_document, parse_metadata
 from tamis.formats.iceberg.table import IcebergTable
 from tamis.formats.opening import Opening, StateError
-from tamis.formats.storage import Fetch, Storage
+from tamis.formats.storage import Fetch
 from tamis.formats.storage.local import exists, fetch_local, local_path
-from tamis.predicate.nodes import Node
-from tamis.predicate.schema import Schema
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as PyIcebergTable
 
-__all__ = ["condition", "is_metadata_file", "is_table_folder", "open_table"]
+__all__ = ["open_table"]
 
 _NO_CATALOG = "NoopCatalog"
 """What PyIceberg gives a table that it was told to read from a metadata file."""
-
-
-def is_table_folder(folder: str, storage: Storage) -> bool:
-    """Whether a folder is laid out as an Iceberg table."""
-    path = local_path(folder)
-    if path is not None:
-        return bool(candidates(path))
-    return any(is_metadata_name(one.name) for one in storage.list(f"{folder.rstrip('/')}/metadata"))
-
-
-def is_metadata_file(uri: str) -> bool:
-    """Whether a URI names a metadata file."""
-    return "://" in uri and uri.split("?", maxsplit=1)[0].endswith((".metadata.json", ".metadata.json.gz"))
-
-
-def condition(expression: object, schema: Schema) -> Node | None:
-    """The condition that an expression of PyIceberg states; None if it is none of PyIceberg's."""
-    of = type(expression).__mro__
-    if not any(one.__name__ == "BooleanExpression" and one.__module__.startswith("pyiceberg.") for one in of):
-        return None
-    return converted(expression, schema)
 
 
 def open_table(opening: Opening) -> IcebergTable:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tamis.errors import CatalogError, MissingDependency, NoSuchTableError
 from tamis.formats.errors import shown
+from tamis.formats.paimon.door import is_pypaimon_catalog
 from tamis.formats.paimon.options import Options
 from tamis.formats.paimon.snapshots import MAIN
 from tamis.formats.storage import Storage
@@ -18,7 +19,7 @@ from tamis.formats.storage.access import renamed, s3_access
 from tamis.formats.storage.objects import EnvironmentStorage
 from tamis.formats.storage.secrets import safe_message, silence
 
-__all__ = ["find_table", "is_pypaimon_catalog", "is_pypaimon_table", "loaded_table"]
+__all__ = ["find_table", "loaded_table"]
 
 _FOLDERS: Final = "filesystem"
 _PARTS: Final = 2
@@ -41,20 +42,6 @@ _NAMES: Final = {
     _PATH_STYLE: _spelt("path-style-access", "path.style.access"),
 }
 """PyIceberg's names of what Paimon calls by several."""
-
-
-def is_pypaimon_table(target: object) -> bool:
-    """Whether this is a table that pypaimon has loaded."""
-    return _is_of_pypaimon(target) and hasattr(target, "table_path") and hasattr(target, "table_schema")
-
-
-def is_pypaimon_catalog(catalog: object) -> bool:
-    """Whether this is a catalog of pypaimon's."""
-    return _is_of_pypaimon(catalog) and hasattr(catalog, "get_table")
-
-
-def _is_of_pypaimon(value: object) -> bool:
-    return any(one.__module__.partition(".")[0] == "pypaimon" for one in type(value).__mro__)
 
 
 def find_table(name: str, catalog: object, branch: str | None = None) -> tuple[str, str | None, Storage]:

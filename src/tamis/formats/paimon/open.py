@@ -17,12 +17,7 @@ from tamis.formats.paimon.table import PaimonTable
 from tamis.formats.storage import Storage
 from tamis.formats.storage.local import exists, local_path
 
-__all__ = ["open_table", "plain_name"]
-
-
-def plain_name(target: str) -> str:
-    """The folder of the table of which another name is a form; the name itself if it is none."""
-    return form_of_folder(target).table
+__all__ = ["open_table"]
 
 
 def open_table(opening: Opening) -> PaimonTable:

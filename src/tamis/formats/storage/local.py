@@ -18,6 +18,7 @@ __all__ = [
     "check_regular",
     "exists",
     "fetch_local",
+    "inside",
     "is_local",
     "local_file",
     "local_path",
@@ -63,6 +64,12 @@ def is_local(path: str) -> bool:
 def local_path(target: str) -> Path | None:
     """The local path that a path or file: URI names; None for a URI of another kind."""
     return Path(local_file(target)) if is_local(target) else None
+
+
+def inside(folder: str, name: str) -> str:
+    """What lies in a folder. How a URI of this machine is spelled is told by the folder, not by what is in it."""
+    path = local_path(folder)
+    return f"{folder.rstrip('/')}/{name}" if path is None else str(path / name)
 
 
 def exists(location: str) -> bool:
