@@ -97,6 +97,22 @@ def test_manifest_that_is_newer_than_its_snapshot_is_an_error() -> None:
         read_manifest_list(Snapshot(1, 1, sequence_number=7, manifest_list="list.avro"), read)
 
 
+def test_manifest_that_does_not_say_how_old_it_is_is_an_error_beside_deletes() -> None:
+    """Its own deletes would reach nothing, and others all of its files, those that are newer as well.
+
+    Without deletes its age does not matter, and version 1 has none.
+    """
+    for content, more, fits in ((0, [], True), (1, [], False), (0, [listed("d", 5, content=1)], False)):
+        rows = [*more, listed("m", 5, content=content, sequence_number=None)]
+        read = {"list.avro": avro_bytes(LIST_SCHEMA, rows)}.__getitem__
+        assert len(read_manifest_list(Snapshot(1, 1, manifest_list="list.avro"), read)) == len(rows)
+        if fits:
+            assert len(read_manifest_list(Snapshot(1, 1, sequence_number=7, manifest_list="list.avro"), read)) == 1
+            continue
+        with pytest.raises(UnreadableMetadataError, match=f"entry {len(more)}: it has no sequence_number, which"):
+            read_manifest_list(Snapshot(1, 1, sequence_number=7, manifest_list="list.avro"), read)
+
+
 def test_manifest_without_files_but_with_rows_is_read_all_the_same() -> None:
     told = Manifest("m", 1, 0, DATA, added_files=0, existing_files=0)
     assert live_manifests([told, replace(told, added_rows=0, existing_rows=0)]) == []

@@ -231,11 +231,14 @@ def test_small_manifests_are_read_together_and_keep_what_each_inherits() -> None
     assert numbers == [10 + place for place in places]
 
 
-def test_carried_over_entry_without_a_number_inherits_none() -> None:
-    data = avro_bytes(entry_schema(), [entry(status=0, snapshot_id=1), entry(status=1)])
+def test_entries_inherit_what_they_do_not_say() -> None:
+    """Old writers knew no number of the file, and one that was carried over takes none from its manifest."""
+    carried = entry(status=0, snapshot_id=1, sequence_number=2)
+    data = avro_bytes(entry_schema(), [carried, entry(status=1), entry(status=0, sequence_number=4)])
     (batch,) = read({"m": data}, sequence_number=4, snapshot_id=8)
-    assert batch.extra["sequence_number"].to_pylist() == [None, 4]
-    assert batch.extra["snapshot_id"].to_pylist() == [1, 8]
+    assert batch.extra["sequence_number"].to_pylist() == [2, 4, 4]
+    assert batch.extra["file_sequence_number"].to_pylist() == [None, 4, None]
+    assert batch.extra["snapshot_id"].to_pylist() == [1, 8, 8]
 
 
 def test_row_ids_continue_over_entries_without_one() -> None:
@@ -250,7 +253,7 @@ def test_row_ids_continue_over_entries_without_one() -> None:
     files = {"m": data, "n": data, "old": data}
     firsts: list[int | None] = [100, 200, None]
     manifests = [
-        replace(Manifest(path, len(data), 0, DATA), first_row_id=first)
+        Manifest(path, len(data), 0, DATA, sequence_number=2, first_row_id=first)
         for path, first in zip(files, firsts, strict=True)
     ]
     (batch,) = read_data_files(parsed(table_document()), manifests, files.__getitem__, {})
@@ -340,11 +343,37 @@ def test_partition_field_of_the_same_name_under_another_id_is_another_field() ->
     assert batch.undecoded == ()
 
 
-def test_entry_without_a_sequence_number_has_none_but_where_it_was_added() -> None:
-    """A carried-over entry must not take its manifest's number: deletes between the two would no more reach it."""
-    records = [entry(f"{status}", status=status, sequence_number=None) for status in (0, 1)]
-    (batch,) = read({"m": avro_bytes(entry_schema(), records)}, sequence_number=9)
-    assert batch.extra["sequence_number"].to_pylist() == [None, 9]
+@pytest.mark.parametrize("content", [DATA, DELETES])
+def test_carried_over_entry_without_its_sequence_number_is_an_error(content: int) -> None:
+    """With its manifest's number, deletes between the two would no more reach it; with none, all would.
+
+    Version 1 has no such numbers, and its manifests stay as they are when the table is upgraded: all are 0.
+    """
+    kind = {"content": min(content, 1)}
+    records = [entry("a", **kind), entry("b", status=0, **kind), entry("gone", status=2, **kind)]
+    for version in (1, 2) if content == DATA else (2,):
+        data = avro_bytes(entry_schema(version=version), records)
+        told = Manifest("m", len(data), 0, content, sequence_number=9)
+        reader: Any = read_data_files if content == DATA else read_delete_files
+        with pytest.raises(UnreadableMetadataError, match="m: entry 1: it was carried over without its sequence num"):
+            list(reader(parsed(table_document()), [told], {"m": data}.__getitem__, {}))
+        (batch,) = reader(parsed(table_document()), [replace(told, sequence_number=0)], {"m": data}.__getitem__, {})
+        numbers = batch.extra["sequence_number"] if content == DATA else batch.files["sequence_number"]
+        assert numbers.to_pylist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("entry_s", "manifest_s", "why"),
+    [(10, 9, "greater than that of its manifest"), (1, 0, "greater than"), (-1, 9, "negative")],
+)
+@pytest.mark.parametrize("status", [0, 1])
+def test_sequence_number_that_no_entry_can_have_is_an_error(
+    status: int, entry_s: int, manifest_s: int, why: str
+) -> None:
+    """Deletes would pass a file by that is taken for newer than they are: deleted rows would come back."""
+    data = avro_bytes(entry_schema(), [entry("a"), entry("b", status=status, sequence_number=entry_s)])
+    with pytest.raises(UnreadableMetadataError, match=f"m: entry 1: its sequence number is {why}"):
+        read({"m": data}, sequence_number=manifest_s)
 
 
 def test_old_table_lists_its_manifests_in_the_metadata() -> None:

@@ -33,7 +33,7 @@ class MapColumn:
     """A map from field ids to values for each file, as manifests store it: a list of keys and values."""
 
     count: int
-    keys: npt.NDArray[np.int32]
+    keys: Int64s
     values: pa.Array
     ends: Int64s
     """Where each file's entries end; they begin where those of the file before end."""
@@ -43,13 +43,13 @@ class MapColumn:
 
     @classmethod
     def of(cls, column: pa.ListArray) -> MapColumn:
-        """From list<struct<key: int32, value>>."""
+        """From list<struct<key, value>>. What has no key is nobody's."""
         offsets = column.offsets.to_numpy()
-        entries = column.values
+        keys, values = column.values.flatten()
         return cls(
             len(column),
-            np.asarray(entries.field(0).to_numpy(zero_copy_only=False), np.int32),
-            entries.field(1),
+            np.asarray(keys.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)),
+            values,
             np.asarray(offsets[1:], np.int64),
             int(offsets[0]) if len(offsets) else 0,
             np.asarray(column.is_valid().to_numpy(zero_copy_only=False)),

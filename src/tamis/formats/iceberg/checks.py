@@ -22,7 +22,15 @@ from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.manifest_list import DATA, Manifest
 from tamis.predicate.arrays import Int64s, Mask
 
-__all__ = ["Checked", "check_counts", "check_entries", "check_header", "check_whole", "statuses"]
+__all__ = [
+    "Checked",
+    "check_counts",
+    "check_entries",
+    "check_header",
+    "check_sequences",
+    "check_whole",
+    "statuses",
+]
 
 EXISTING: Final = 0
 ADDED: Final = 1
@@ -134,6 +142,25 @@ def check_entries(
         named = _numbers(pc.list_value_length(equality_ids), 0) > 0
         entries.refuse(in_deletes & (contents == _EQUALITY) & ~named, "it deletes by value, and names no column")
         entries.refuse(in_deletes & (contents == _POSITION) & named, "it deletes by position, and names columns")
+
+
+def check_sequences(entries: Checked, sequences: pa.Array) -> None:
+    """An error for a live entry whose sequence number, as inherited, is missing, or is none that it can have.
+
+    It decides which deletes apply. An entry that was carried over has its own, which only version 1, where all are 0,
+    may lack. None is newer than its manifest: rows would come back that deletes between the two have removed.
+    """
+    own = _numbers(sequences, 0)
+    entries.refuse(
+        _mask(sequences.is_null()), "it was carried over without its sequence number, which tells what deletes it"
+    )
+    entries.refuse(own < 0, "its sequence number is negative")
+    newest = np.array([manifest.sequence_number for manifest in entries.manifests], np.int64)[entries.files]
+    entries.refuse(own > newest, "its sequence number is greater than that of its manifest")
+
+
+def _mask(array: pa.BooleanArray) -> Mask:
+    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _numbers(array: pa.Array, absent: int) -> Int64s:

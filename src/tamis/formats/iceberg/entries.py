@@ -26,9 +26,11 @@ from tamis.formats.iceberg.checks import (
     check_counts,
     check_entries,
     check_header,
+    check_sequences,
     check_whole,
     statuses,
 )
+from tamis.formats.iceberg.kinds import COUNTS, NUMBER, NUMBERS, TEXT, VALUES, Kind, check_kinds
 from tamis.formats.iceberg.manifest_list import Manifest
 from tamis.formats.iceberg.metadata import SpecLayout
 from tamis.formats.storage import Fetch
@@ -96,6 +98,15 @@ ALL_NAMES: Final = {
 
 _NEEDED: Final = (STATUS, FILE_PATH, RECORDS, SIZE)
 _ALWAYS: Final = frozenset({*_NEEDED, SNAPSHOT, SEQUENCE, FILE_SEQUENCE, FILE_FORMAT, CONTENT})
+
+_KINDS: Final[Mapping[Path, Kind]] = {
+    **dict.fromkeys((STATUS, SNAPSHOT, SEQUENCE, FILE_SEQUENCE, RECORDS, SIZE, CONTENT, FIRST_ROW_ID), NUMBER),
+    **dict.fromkeys((SORT_ORDER, OFFSET, CONTENT_SIZE), NUMBER),
+    **dict.fromkeys((FILE_PATH, FILE_FORMAT, REFERENCED), TEXT),
+    **dict.fromkeys((NULL_COUNTS, NAN_COUNTS), COUNTS),
+    **dict.fromkeys((LOWER, UPPER), VALUES),
+    EQUALITY_IDS: NUMBERS,
+}
 
 Types = Mapping[int, pa.DataType]
 """The columns whose statistics are wanted, by field id, with the types that they have by now."""
@@ -211,10 +222,11 @@ def _stats_columns(wanted: Types) -> frozenset[Path]:
 
 
 def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -> Entries:
+    example = manifests[decoded.given[0]].path
     for needed in _NEEDED:
         if needed not in decoded.columns:
-            example = manifests[int(decoded.files[0])].path if decoded.count else manifests[0].path
             raise unreadable(example, f"it lacks field {needed[-1]}: it is not a manifest", 0)
+    check_kinds(example, _KINDS, decoded.columns)
     columns, files = decoded.columns, decoded.files
     status = statuses(columns[STATUS], files, manifests)
     live = status != DELETED
@@ -223,6 +235,7 @@ def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -
     path, rows, size = (columns[path] for path in (FILE_PATH, RECORDS, SIZE))
     check_entries(checked, path, rows, size, columns.get(CONTENT), columns.get(EQUALITY_IDS))
     inherited = _inherit(decoded, manifests, status, live)
+    check_sequences(checked, inherited["sequence_number"])
     starts = np.flatnonzero(np.diff(decoded.files, prepend=-1))
     position = np.arange(decoded.count) - np.repeat(starts, np.diff(np.append(starts, decoded.count)))
     if not live.all():
@@ -242,7 +255,7 @@ def _inherit(decoded: Decoded, manifests: Sequence[Manifest], status: Int64s, li
     index = pa.array(decoded.files)
     snapshots = pa.array([manifest.snapshot_id for manifest in manifests], pa.int64()).take(index)
     sequences = pa.array([manifest.sequence_number for manifest in manifests], pa.int64()).take(index)
-    # An entry that was carried over has its own number; only version 1, where all are 0, may lack it.
+    # Iceberg's rule for every reader: what was carried over has its own number. In version 1 all are 0.
     may = (status == ADDED) | (sequences.to_numpy(zero_copy_only=False) == 0)
     inheritable = pc.if_else(pa.array(may), sequences, pa.scalar(None, pa.int64()))
     inherited = {

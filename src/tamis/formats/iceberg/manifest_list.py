@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from tamis.formats.avro.layout import Path
 from tamis.formats.avro.reading import decode_columns
 from tamis.formats.errors import unreadable
 from tamis.formats.iceberg.bounds import decode_values
+from tamis.formats.iceberg.kinds import NUMBER, SUMMARIES, TEXT, Kind, check_kinds
 from tamis.formats.iceberg.metadata import Snapshot, SpecLayout
 from tamis.formats.storage import Fetch
 
@@ -29,7 +30,7 @@ SNAPSHOT: Final[Path] = (503,)
 ADDED_FILES: Final[Path] = (504,)
 EXISTING_FILES: Final[Path] = (505,)
 DELETED_FILES: Final[Path] = (506,)
-SUMMARIES: Final[Path] = (507,)
+PARTITIONS: Final[Path] = (507,)
 ADDED_ROWS: Final[Path] = (512,)
 EXISTING_ROWS: Final[Path] = (513,)
 SEQUENCE: Final[Path] = (515,)
@@ -37,9 +38,10 @@ MIN_SEQUENCE: Final[Path] = (516,)
 CONTENT: Final[Path] = (517,)
 FIRST_ROW_ID: Final[Path] = (520,)
 _ALL: Final = (
-    *(PATH, LENGTH, SPEC, SNAPSHOT, ADDED_FILES, EXISTING_FILES, DELETED_FILES, SUMMARIES),
+    *(PATH, LENGTH, SPEC, SNAPSHOT, ADDED_FILES, EXISTING_FILES, DELETED_FILES, PARTITIONS),
     *(ADDED_ROWS, EXISTING_ROWS, SEQUENCE, MIN_SEQUENCE, CONTENT, FIRST_ROW_ID),
 )
+_KINDS: Final[Mapping[Path, Kind]] = {**dict.fromkeys(_ALL, NUMBER), PATH: TEXT, PARTITIONS: SUMMARIES}
 _NOT_NEGATIVE: Final = {
     LENGTH: "manifest_length",
     ADDED_FILES: "added_files_count",
@@ -127,9 +129,7 @@ class FieldSummary:
 def read_manifest_list(snapshot: Snapshot, fetch: Fetch) -> list[Manifest]:
     """The snapshot's manifests in the list's order, also where an old table lists them in its metadata."""
     if snapshot.manifest_list is not None:
-        manifests = parse_manifest_list(snapshot.manifest_list, fetch(snapshot.manifest_list))
-        _check_sequence(snapshot, snapshot.manifest_list, manifests)
-        return manifests
+        return parse_manifest_list(snapshot.manifest_list, fetch(snapshot.manifest_list), snapshot.sequence_number)
     return [_listed_in_metadata(path, fetch) for path in snapshot.manifests]
 
 
@@ -142,15 +142,21 @@ def _listed_in_metadata(path: str, fetch: Fetch) -> Manifest:
     return Manifest(path, len(data), int(spec_id), DATA)
 
 
-def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
-    """The manifests that a manifest list has, of any format version."""
+def parse_manifest_list(path: str, data: bytes, newest: int = 0) -> list[Manifest]:
+    """The manifests that a manifest list has, of any format version.
+
+    newest is the sequence number of its snapshot; 0 if it has none, as in version 1, or is not known.
+    """
     (decoded,) = decode_columns([parse_avro(path, data)], _ALL, NAMES)
     for needed in (PATH, SPEC):
         if needed not in decoded.columns:
             raise unreadable(path, f"it lacks field {needed[0]}: it is not a manifest list", 0)
+    check_kinds(path, _KINDS, decoded.columns)
     values: dict[Path, list[Any]] = {id_: column.to_pylist() for id_, column in decoded.columns.items()}
     _check(path, values)
     absent = [None] * decoded.count
+    if newest:
+        _check_sequences(path, newest, values.get(SEQUENCE, absent), values.get(CONTENT, absent))
 
     def column(id_: Path) -> list[Any]:
         return values.get(id_, absent)
@@ -175,7 +181,7 @@ def parse_manifest_list(path: str, data: bytes) -> list[Manifest]:
         for row in zip(
             *(values[PATH], column(LENGTH), values[SPEC], column(CONTENT), column(SEQUENCE), column(MIN_SEQUENCE)),
             *(column(SNAPSHOT), column(ADDED_FILES), column(EXISTING_FILES), column(DELETED_FILES)),
-            *(column(ADDED_ROWS), column(EXISTING_ROWS), column(FIRST_ROW_ID), column(SUMMARIES)),
+            *(column(ADDED_ROWS), column(EXISTING_ROWS), column(FIRST_ROW_ID), column(PARTITIONS)),
             strict=True,
         )
     ]
@@ -202,24 +208,24 @@ def _check(path: str, values: Mapping[Path, Sequence[Any]]) -> None:
         refuse(id_, lambda value: value is not None and value < 0, f"its {name} is {{}}")
 
 
-def _check_sequence(snapshot: Snapshot, path: str, manifests: Sequence[Manifest]) -> None:
-    """No manifest is newer than the snapshot. If one were taken for newer, deletes would pass its files by."""
-    if not snapshot.sequence_number:
-        return
-    for entry, manifest in enumerate(manifests):
-        if manifest.sequence_number > snapshot.sequence_number:
-            reason = (
-                f"entry {entry}: its sequence_number is {manifest.sequence_number}, but that of the snapshot is "
-                f"{snapshot.sequence_number}"
-            )
+def _check_sequences(path: str, newest: int, sequences: Sequence[int | None], contents: Sequence[int | None]) -> None:
+    """No manifest is newer than the snapshot. If one were taken for newer, deletes would pass its files by.
+
+    Where there are deletes, each says how old it is: else they would reach all of its files, or none.
+    """
+    for entry, sequence in enumerate(sequences):
+        if sequence is not None and sequence > newest:
+            reason = f"entry {entry}: its sequence_number is {sequence}, but that of the snapshot is {newest}"
             raise unreadable(path, reason)
+        if sequence is None and DELETES in contents:
+            raise unreadable(path, f"entry {entry}: it has no sequence_number, which tells what deletes its files")
 
 
-def _summaries(items: Iterable[dict[str, object]] | None) -> tuple[_Summary, ...] | None:
-    if items is None:
+def _summaries(items: Sequence[dict[str, object] | None] | None) -> tuple[_Summary, ...] | None:
+    if items is None or None in items:
         return None
     names = ("contains_null", "contains_nan", "lower_bound", "upper_bound")
-    return tuple(tuple(item.get(name) for name in names) for item in items)  # type: ignore[misc] # four of them
+    return tuple(tuple(item.get(name) for name in names) for item in items if item)  # type: ignore[misc] # four of them
 
 
 def summaries(

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, Literal
 
 import pyarrow as pa
+from pyarrow import types as pt
 
 from tamis.errors import UnsupportedFormatError
 from tamis.formats.errors import shown
@@ -157,8 +158,10 @@ def _layout(
     spec_id: int, parsed: Iterable[tuple[str, Transform, tuple[int, ...], int]], types: dict[int, pa.DataType]
 ) -> SpecLayout:
     fields, field_ids, results = [], [], []
-    for name, transform, sources, field_id in parsed:
+    for position, (name, transform, sources, field_id) in enumerate(parsed):
         source = sources[0] if len(sources) == 1 and sources[0] in types else None
+        if source is not None and pt.is_nested(types[source]):
+            raise Misfit(f"it is {source}, a column of the type {types[source]}", f"fields[{position}].source-id")
         fields.append(PartitionField(name, source, transform))
         field_ids.append(field_id)
         results.append(_result(transform, None if source is None else types[source]))
