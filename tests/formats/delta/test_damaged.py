@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from tamis.errors import UnreadableFileError, UnreadableMetadataError
-from tests.making.delta_logs import DeltaLog, add, metadata, protocol, remove
+from tests.making.delta_logs import DeltaLog, add, inline_vector, metadata, protocol, remove
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 
@@ -145,3 +145,25 @@ def test_a_path_that_is_no_utf8_is_planned_and_refused_when_it_is_read(log: Delt
     with pytest.raises(UnreadableFileError, match=r"%FF%FE\.parquet: its path is no UTF-8"):
         table.source.scan(table.plan())
     assert len(table.source.scan(table.plan("part = 'b'")).files) == 1
+
+
+@pytest.mark.parametrize("name", ["storageType", "pathOrInlineDv"])
+@pytest.mark.parametrize("where", ["commit", "checkpoint"])
+def test_a_vector_that_does_not_say_where_it_is_is_an_error(log: DeltaLog, name: str, where: str) -> None:
+    """One flipped bit in the field's name: the file had no vector any more, and its deleted rows came back."""
+    log.commit(protocol(3, 7, ["deletionVectors"]))
+    log.commit(remove("1"), add("1", dv=inline_vector([0])))
+    assert sorted(tamis.open(log.root).plan().files["deletes"].to_pylist()) == [0, 1]
+    log.commit(remove("1", dv=inline_vector([0])), add("1", dv=inline_vector([0]) | {name: None}))
+    if where == "checkpoint":
+        log.checkpoint(3)
+    with pytest.raises(UnreadableMetadataError, match=f"a deletion vector in it has no {name}"):
+        tamis.open(log.root).plan()
+
+
+def test_a_vector_of_which_nothing_stands_is_none(log: DeltaLog) -> None:
+    """Some writers of Parquet give a struct of nulls to files without a vector."""
+    log.commit(add("3", dv=dict.fromkeys(inline_vector([0]))))
+    assert tamis.open(log.root).plan().files["deletes"].to_pylist() == [0, 0, 0]
+    log.checkpoint(1)
+    assert tamis.open(log.root).plan().files["deletes"].to_pylist() == [0, 0, 0]

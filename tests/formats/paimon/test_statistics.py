@@ -16,6 +16,7 @@ import pytest
 from pyarrow import orc
 
 import tamis
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.paimon.schema import PaimonField
 from tamis.formats.paimon.statistics import widens
 from tamis.formats.paimon.types import atomic
@@ -264,11 +265,27 @@ def test_row_count_that_nobody_gave_is_unknown(tmp_path: Path) -> None:
     assert opened.inspect().to_dict()["total"]["rows"] == 10
 
 
-@pytest.mark.parametrize("said", [{"_NUM_ADDED_FILES": 0}, {"_NUM_ADDED_FILES": 0, "_NUM_DELETED_FILES": 1}])
-def test_manifest_whose_files_nobody_counted_is_read(tmp_path: Path, said: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"_NUM_ADDED_FILES": 2}, "it has 1 entries that add a file, but the manifest list counts 2"),
+        ({"_NUM_ADDED_FILES": 0, "_NUM_DELETED_FILES": 1}, "it has 0 entries that delete a file, but the manifest"),
+    ],
+)
+def test_manifest_that_lacks_entries_of_its_list_is_an_error(tmp_path: Path, said: dict[str, int], why: str) -> None:
+    """A record that was lost, or one flipped bit in a kind: a file is missing, or one comes back."""
+    table = MadeTable(tmp_path / "t", [ID, V])
+    table.commit(ranged("b", 0, 5))
+    table.commit(ranged("a", 0, 5), meta=said)
+    with pytest.raises(UnreadableMetadataError, match=why) as caught:
+        tamis.open(table.folder).plan()
+    assert "manifest-2" in caught.value.path
+
+
+def test_manifest_whose_files_nobody_counted_is_read(tmp_path: Path) -> None:
     """Left out for a number that stands beside it, its files would be lost."""
     table = MadeTable(tmp_path / "t", [ID, V])
-    table.commit(ranged("a", 0, 5), meta=said)
+    table.commit(ranged("a", 0, 5), meta={"_NUM_ADDED_FILES": 0})
     assert kept(table, "v = 3") == ["a"]
     assert tamis.open(table.folder).inspect().to_dict()["total"]["files"] == 1
 

@@ -24,7 +24,7 @@ from tamis.formats.errors import unreadable
 from tamis.formats.storage import Storage
 from tamis.sieve.order import mask_of
 
-__all__ = ["AddColumns", "Sidecar", "Top", "add_chunks", "read_adds", "read_top", "vectors_of"]
+__all__ = ["AddColumns", "Sidecar", "Top", "add_chunks", "check_vectors", "read_adds", "read_top", "vectors_of"]
 
 Actions = list[tuple[str, Mapping[str, Any]]]
 """Actions by their names, in the order of the file."""
@@ -217,6 +217,7 @@ def _as_told(location: str, add: pa.StructArray) -> pa.StructArray:
         elif name == "deletionVector":
             if not (pa.types.is_struct(values.type) or pa.types.is_null(values.type)):
                 raise unreadable(location, f"its deletionVector is {values.type}, and a struct belongs there")
+            check_vectors(location, add)
             told = vectors_of(add)
             values = pa.nulls(len(add), VECTOR) if told is None else told
         arrays.append(values)
@@ -280,6 +281,22 @@ class AddColumns:
 
 def _child(type_: pa.StructType, name: str) -> pa.Field | None:
     return next((one for one in type_ if one.name == name), None)
+
+
+def check_vectors(location: str, add: pa.StructArray) -> None:
+    """An error for a deletion vector that does not say where it is: passed over, its rows would come back.
+
+    A struct in which nothing stands is none. Some writers of Parquet give that to files without a vector.
+    """
+    found = add.field("deletionVector") if "deletionVector" in {one.name for one in add.type} else None
+    if found is None or not pa.types.is_struct(found.type) or found.null_count == len(found):
+        return
+    told = {one.name: mask_of(pc.and_(found.is_valid(), found.field(one.name).is_valid())) for one in found.type}
+    nowhere = np.zeros(len(found), np.bool_)
+    some = np.logical_or.reduce([told.get(one.name, nowhere) for one in VECTOR])
+    for name in ("storageType", "pathOrInlineDv"):
+        if (some & ~told.get(name, nowhere)).any():
+            raise unreadable(location, f"a deletion vector in it has no {name}")
 
 
 def vectors_of(add: pa.StructArray) -> pa.StructArray | None:

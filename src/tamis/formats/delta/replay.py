@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.formats.delta.actions import file_actions
-from tamis.formats.delta.checkpoints import vectors_of
+from tamis.formats.delta.checkpoints import check_vectors, vectors_of
 from tamis.formats.delta.keys import file_keys
 from tamis.formats.errors import unreadable
 from tamis.predicate.arrays import Int64s
@@ -45,6 +45,7 @@ def replay(texts: Mapping[str, bytes], partition_columns: Sequence[str]) -> Tail
         mine = action.take(pa.array(places))
         if mine.field("path").null_count:
             raise unreadable(list(texts)[-1], "an add or remove action in it, or before it, has no path")
+        check_vectors(next(reversed(list(texts)), ""), mine)
         rows.append(places)
         keys.append(file_keys(mine.field("path"), vectors_of(mine)))
         is_add.append(np.full(len(places), adds))

@@ -152,25 +152,30 @@ class Deleted:
         return found
 
 
-def read_deleted(files: Sequence[tuple[str, bytes]]) -> Deleted:
-    """What the manifests delete, by their paths and contents."""
+def read_deleted(files: Sequence[tuple[str, bytes]], counts: Sequence[int]) -> Deleted:
+    """What the manifests delete, by their paths and contents; counts says how much each of them has to."""
     sheet = read_sheets(files, {_VERSION: pa.int32(), _KIND: pa.int32(), **_IDENTITY}, _NEEDED_OF_DELETED, _WHAT)
     paths = [path for path, _ in files]
     check_version(sheet, _VERSION, paths)
-    gone = sheet.filter(_kinds(sheet, paths) == _DELETE)
+    deletes = _kinds(sheet, paths) == _DELETE
+    _check_counts(sheet, deletes, counts, paths, "delete")
+    gone = sheet.filter(deletes)
     return Deleted({name: gone[name] for name in _IDENTITY})
 
 
+Counts = tuple[int, int]
+"""How many files a manifest adds, and how many it deletes, as its list says."""
 _NEEDED_OF_DELETED: Final = (_KIND, PARTITION, BUCKET, NAME, LEVEL)
 _WHAT: Final = "a manifest"
 
 
 def live_entries(
-    files: Sequence[tuple[str, bytes]], told: Sequence[bool], deleted: Deleted, *, keys: bool, values: bool
+    files: Sequence[tuple[str, bytes]], counts: Sequence[Counts], deleted: Deleted, *, keys: bool, values: bool
 ) -> Sheet:
     """The files that the manifests add and no entry deletes, with statistics of keys or values where asked for.
 
-    told says of which manifests deleted has what they delete: another that deletes files is an error.
+    counts has of each manifest what its list says. One that adds fewer files is an error, for some are lost, and so
+    is one that deletes files where the list says that none does: deleted does not have them.
     """
     kinds = {**_ALWAYS, **(_KEYS if keys else {}), **(_VALUES if values else {}), **(_IDENTITY if deleted else {})}
     sheet = read_sheets(files, kinds, _NEEDED, _WHAT, chunked=_STATISTICS)
@@ -181,8 +186,9 @@ def live_entries(
         if sheet[name].null_count:
             lost = int(np.flatnonzero(mask_of(sheet[name].is_null()))[0])
             raise unreadable(paths[int(sheet.files[lost])], f"entry {lost} has no {name[-1]}")
+    _check_counts(sheet, added, [count for count, _ in counts], paths, "add")
     if not added.all():
-        untold = np.flatnonzero(~added & ~np.asarray(told, np.bool_)[sheet.files])
+        untold = np.flatnonzero(~added & (np.array([count for _, count in counts]) == 0)[sheet.files])
         if len(untold):
             path = paths[int(sheet.files[untold[0]])]
             raise unreadable(path, "it deletes files, and its manifest list says that it does not")
@@ -190,6 +196,16 @@ def live_entries(
     gone = deleted.among(sheet)
     live = sheet.filter(~gone) if gone.any() else sheet
     return Sheet(live.files, {**live.columns, **{name: _known(live[name]) for name in _COUNTS}})
+
+
+def _check_counts(sheet: Sheet, of_kind: Mask, counts: Sequence[int], paths: Sequence[str], what: str) -> None:
+    """An error for a manifest with fewer entries of a kind than its list says; more of them are all there."""
+    found = np.bincount(sheet.files[of_kind], minlength=len(counts))
+    lacking = np.flatnonzero(found < np.asarray(counts, np.int64))
+    if len(lacking):
+        place = int(lacking[0])
+        reason = f"it has {found[place]} entries that {what} a file, but the manifest list counts {counts[place]}"
+        raise unreadable(paths[place], reason)
 
 
 def _known(counts: pa.Array) -> pa.Array:

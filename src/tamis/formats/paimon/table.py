@@ -178,9 +178,9 @@ class PaimonTable:
             return cast("First", held.first)
         assert self.snapshot is not None  # noqa: S101 - for the type checker: whoever asks has looked
         manifests = read_manifests(self.manifest_folder, self.snapshot, self.storage)
-        paths = [one.path for one in manifests.manifests if one.deleted]
-        files = list(zip(paths, in_order(self.storage, paths, THREADS), strict=True))
-        found = First(manifests, read_deleted(files) if files else Deleted({}), dict(files))
+        deleting = {one.path: one.deleted for one in manifests.manifests if one.deleted}
+        files = list(zip(deleting, in_order(self.storage, [*deleting], THREADS), strict=True))
+        found = First(manifests, read_deleted(files, [*deleting.values()]) if files else Deleted({}), dict(files))
         if held is not None:
             held.first = found
         return found

@@ -83,5 +83,5 @@ def manifest_units(manifests: Sequence[Manifest], *, whole: bool = False) -> tup
 
 
 def _unit(manifests: Sequence[Manifest]) -> Unit:
-    told = tuple(one.deleted > 0 for one in manifests)
-    return Unit(tuple(one.path for one in manifests), sum(one.size for one in manifests), told)
+    counts = tuple((one.added, one.deleted) for one in manifests)
+    return Unit(tuple(one.path for one in manifests), sum(one.size for one in manifests), counts)
