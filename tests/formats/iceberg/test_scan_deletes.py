@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.errors import UnreadableMetadataError
 from tamis.formats.iceberg.deletes import DeleteIndex
+from tamis.formats.iceberg.puffin import vector_blob
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
+from tamis.formats.iceberg.stage_deletes import OldVector, old_positions
 from tamis.formats.iceberg.table import IcebergTable
+from tamis.formats.roaring import bitmap
 from tamis.formats.storage.local import fetch_local
 from tamis.sieve.outcome import NO_LAYER, Outcome
 from tests.formats.iceberg.test_deletes import BY_ID, EQUALITY, NONE, POSITION, metadata
@@ -101,6 +106,28 @@ def test_position_delete_of_every_kind_is_told() -> None:
     vector = row(POSITION, 2, 1, referenced_data_file="a", content_offset=4, content_size=40)
     found = told([(BY_ID, [row(POSITION, 2, 1), named, above, vector])], [outcome(BY_ID, files, [True, True])])
     assert applied(found) == {(0, 3), (1, 0), (1, 1), (1, 2)}
+
+
+def test_vector_that_names_other_rows_than_its_entry_counts_is_an_error() -> None:
+    """One file has the vectors of many: at a wrong offset there is a sound one too, of another data file's rows."""
+    files = [{"path": "a", "id": 1, "sequence": 1}]
+    mine = row(POSITION, 2, 1, referenced_data_file="a", content_offset=4, content_size=40, rows=3)
+    found = told([(BY_ID, [mine])], [outcome(BY_ID, files, [True])])
+    assert found is not None
+    assert found.vectors is not None
+    assert found.vectors.positions(0, vector_blob(bitmap(np.array([1, 2, 9])))).tolist() == [1, 2, 9]
+    with pytest.raises(ValueError, match="a deletion vector has 2 rows, and the metadata says 3"):
+        found.vectors.positions(0, vector_blob(bitmap(np.array([1, 9]))))
+
+
+def test_vector_that_is_another_s_is_not_merged_into_a_new_one() -> None:
+    """Its rows would be gone for good."""
+    blob = vector_blob(bitmap(np.array([1, 9])))
+    fetch = {"v.puffin": b"PFA1" + blob}.__getitem__
+    assert old_positions(fetch, OldVector("v.puffin", 4, len(blob), 2), {}).tolist() == [1, 9]
+    for wrong in (OldVector("v.puffin", 4, len(blob), 3), OldVector("v.puffin", 5, len(blob), 2)):
+        with pytest.raises(UnreadableMetadataError, match=f"cannot read v.puffin at byte {wrong.offset}: a deletion"):
+            old_positions(fetch, wrong, {})
 
 
 @given(

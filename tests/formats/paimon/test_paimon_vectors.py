@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
+from tamis.formats.paimon.deletions import Placed, vectors_of
 from tamis.formats.paimon.vectors import FRAME, decode_vector
 from tamis.formats.roaring import positions32
 
@@ -81,3 +82,17 @@ def test_a_32_bit_bitmap_ends_where_it_says(deleted: set[int]) -> None:
         positions32(raw + b"\0")
     with pytest.raises(ValueError, match="ends too early"):
         positions32(raw[:-1])
+
+
+def test_vector_of_another_count_than_its_index_says_is_an_error() -> None:
+    """One file has the vectors of many: at a wrong offset there is a sound one too, of another data file's rows."""
+    blob = vector_32(BitMap([1, 5]))
+    for rows in (2, None, 3):
+        placed = Placed("index-0", external=False, offset=1, length=9, rows=rows)
+        vectors = vectors_of([(0, "index-0", placed)], lambda _: blob)
+        assert vectors is not None
+        if rows == 3:
+            with pytest.raises(ValueError, match="a deletion vector has 2 rows, and the metadata says 3"):
+                vectors.positions(0, blob)
+        else:
+            assert vectors.positions(0, blob).tolist() == [1, 5]

@@ -130,6 +130,7 @@ def _vectors(table: IcebergTable, pairs: _Pairs) -> Vectors | None:
         decode_vector,
         table.fetch,
         int(pc.sum(pairs.of("rows")).as_py() or 0),
+        counts=dict(enumerate(pairs.of("rows").to_pylist())),
     )
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.errors import CommitRefused
 from tamis.formats.edit import POSITION_DELETES, DeleteStage, Marked, NewDeletes, NewFile, Planned
-from tamis.formats.errors import shown
+from tamis.formats.errors import shown, unreadable
 from tamis.formats.iceberg.data_paths import Place
 from tamis.formats.iceberg.delete_files import Bitmaps, PositionFiles
 from tamis.formats.iceberg.homes import Home, State
@@ -25,15 +25,29 @@ from tamis.formats.iceberg.puffin import Vector, puffin_file, vector_blob
 from tamis.formats.iceberg.stage import TASK_BYTES, check_supported, number, parquet_options, place_of
 from tamis.formats.iceberg.vectors import decode_vector
 from tamis.formats.roaring import bitmap, positions
+from tamis.formats.scan import counted_positions
+from tamis.formats.storage import Fetch
 from tamis.formats.storage.sinks import DataStore
 from tamis.predicate.arrays import Int64s
 from tamis.sieve.partition_keys import plain_values
 from tamis.sieve.plan import DeleteCounts
 
-__all__ = ["delete_stage"]
+__all__ = ["OldVector", "delete_stage", "old_positions"]
 
 _VECTORS: Final = 3
 """The version from which on deletes by position are vectors."""
+_PLACED: Final = ("path", "content_offset", "content_size", "rows")
+
+
+class OldVector(NamedTuple):
+    """Where a vector stands, and how many rows it has to name."""
+
+    path: str
+    offset: int
+    size: int
+    rows: int
+
+
 GRANULARITY: Final = "write.delete.granularity"
 
 
@@ -83,8 +97,7 @@ class _Target:
     spec_id: int
     partition: tuple[object, ...]
     rows: int
-    vector: tuple[str, int, int] | None = None
-    """Path, offset and length."""
+    vector: OldVector | None = None
     by_files: bool = False
     """Whether position delete files apply."""
     own: tuple[str, ...] = ()
@@ -119,7 +132,7 @@ def _targets(files: Sequence[Planned], deletes: DeleteCounts | None) -> dict[str
                 one.batch.spec_id or 0,
                 values,
                 count,
-                None if vector is None else (vector["path"], vector["content_offset"], vector["content_size"]),
+                None if vector is None else OldVector(*(vector[name] for name in _PLACED)),
                 bool(plain) and vector is None,
                 tuple(each["path"] for each in plain if _is_of(each, path)),
             )
@@ -137,7 +150,7 @@ def _applying(files: Planned, deletes: DeleteCounts | None) -> list[list[dict[st
         return [[] for _ in range(len(files))]
     listed = deletes.index.positions(files.batch, files.rows).to_pylist()
     used = sorted({place for places in listed for place in places})
-    names = ("path", "content_offset", "content_size", "referenced_data_file", "path_lower", "path_upper")
+    names = (*_PLACED, "referenced_data_file", "path_lower", "path_upper")
     known = dict(
         zip(used, deletes.index.files.select(names).take(pa.array(used, pa.int64())).to_pylist(), strict=True)
     )
@@ -186,8 +199,8 @@ def _vectors(
         else:
             gone = told[path]
             if target.vector is not None:
-                gone = np.union1d(gone, _old(home, target.vector, cache))
-                replaced.add(target.vector[:2])
+                gone = np.union1d(gone, old_positions(home.fetch, target.vector, cache))
+                replaced.add((target.vector.path, target.vector.offset))
         vectors.append(Vector(path, len(gone), vector_blob(bitmap(gone))))
     if not vectors:
         return NewDeletes(())
@@ -214,8 +227,12 @@ def _vectors(
     )
 
 
-def _old(home: Home, vector: tuple[str, int, int], cache: dict[str, bytes]) -> Int64s:
-    path, offset, size = vector
-    if path not in cache:
-        cache[path] = home.fetch(path)
-    return decode_vector(cache[path][offset : offset + size])
+def old_positions(fetch: Fetch, vector: OldVector, cache: dict[str, bytes]) -> Int64s:
+    """The rows that a vector names; UnreadableMetadataError if it is damaged, or another's."""
+    if vector.path not in cache:
+        cache[vector.path] = fetch(vector.path)
+    blob = cache[vector.path][vector.offset : vector.offset + vector.size]
+    try:
+        return counted_positions(decode_vector, blob, vector.rows)
+    except ValueError as error:
+        raise unreadable(vector.path, str(error), vector.offset) from error

@@ -141,4 +141,5 @@ def vectors_of(placed: Sequence[tuple[int, str, Placed]], fetch: Fetch) -> Vecto
         decode=decode_vector,
         fetch=fetch,
         rows=sum(_ANY if one.rows is None else one.rows for *_, one in placed),
+        counts={place: one.rows for place, (*_, one) in enumerate(placed) if one.rows is not None},
     )
