@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex
 from tamis.formats.iceberg.manifests import DeleteBatch
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.sieve.files import FileBatch
+from tamis.sieve.partitions import Undecoded
 from tests.making.manifests import parsed, table_document
 
 POSITION, EQUALITY = 1, 2
@@ -118,6 +120,32 @@ def vector(sequence: int, of: str, **more: Any) -> dict[str, Any]:  # noqa: ANN4
 
 def test_no_deletes_apply_where_there_are_none() -> None:
     assert found([]) == []
+
+
+@pytest.mark.parametrize("make", [position, equality, lambda sequence: vector(sequence, "a")])
+def test_partition_that_cannot_be_read_is_an_error_where_deletes_need_it(make: Any) -> None:  # noqa: ANN401 - a maker of rows
+    """Taken for NULL, a delete reached no file of its own partition any more, or all of another: rows came back."""
+    fault = Undecoded(0, np.array([False, True]), "the value cannot be read as int64")
+    batch = deletes(BY_ID, make(9), {**make(9), "referenced_data_file": None, "content_offset": None})
+    with pytest.raises(UnreadableMetadataError, match=r"read d1: nobody can tell which deletes reach which .* int64"):
+        DeleteIndex(metadata(), [replace(batch, undecoded=(fault,))])
+    index = DeleteIndex(metadata(), [deletes(BY_ID, make(9))])
+    files = FileBatch(
+        path=pa.array(["a", "b"]),
+        size=pa.array([1, 1]),
+        rows=pa.array([1, 1]),
+        spec_id=BY_ID,
+        partition=partition(BY_ID, [1, None]),
+        undecoded=(fault,),
+        extra={"sequence_number": pa.array([5, 5], pa.int64())},
+    )
+    assert index.count(files, np.arange(2)).tolist() == [1, 0]
+    assert assigned(index, files, np.array([0])) == [[0]]
+    for ask in (index.positions, index.reached):
+        with pytest.raises(UnreadableMetadataError, match="cannot read b: nobody can tell which deletes"):
+            ask(files, np.arange(2))
+    everywhere = DeleteIndex(metadata(), [deletes(NONE, equality(9, id=None))])
+    assert assigned(everywhere, files, np.arange(2)) == [[0], [0]]
 
 
 @pytest.mark.parametrize(("sequence", "applies"), [(4, False), (5, True), (6, True)])

@@ -22,14 +22,14 @@ import pyarrow.compute as pc
 from numpy import typing as npt
 
 from tamis.errors import UnreadableMetadataError
-from tamis.formats.errors import shown
+from tamis.formats.errors import shown, unreadable
 from tamis.formats.iceberg.delete_runs import Line, Pairs, Run
 from tamis.formats.iceberg.manifests import DeleteBatch
 from tamis.formats.iceberg.metadata import TableMetadata
 from tamis.predicate.arrays import Int64s, Mask
 from tamis.predicate.keys import INT64_MAX
 from tamis.sieve.files import FileBatch
-from tamis.sieve.partitions import PartitionKey, distinct
+from tamis.sieve.partitions import PartitionKey, Undecoded, distinct
 
 __all__ = ["EQUALITY", "EVERYWHERE", "DeleteIndex", "Scoped"]
 
@@ -161,6 +161,7 @@ class DeleteIndex:
         """For each of these files of a batch, the rows in `files` of its position deletes or vector, in order."""
         if self.files is None or batch.spec_id is None:
             return pa.array([[]] * len(rows), pa.list_(pa.int32()))
+        self._check_readable(batch, rows)
         files = self._located(batch, batch.spec_id, rows)
         runs, has_vector = self._position_runs(files)
         pairs = [(np.empty(0, np.int64), np.empty(0, np.int64)), *self._ranges.find(files, has_vector)]
@@ -172,6 +173,7 @@ class DeleteIndex:
         """The scope and the sequence number of each of these files, as equality deletes reach them."""
         if self.files is None or batch.spec_id is None:
             return Scoped(np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64))
+        self._check_readable(batch, rows)
         files = self._located(batch, batch.spec_id, rows)
         return Scoped(files.partitions, files.sequences)
 
@@ -189,8 +191,14 @@ class DeleteIndex:
         ]
         return runs, has_vector
 
+    def _check_readable(self, batch: FileBatch, rows: Int64s) -> None:
+        """An error for a file whose partition cannot be read, where deletes of its spec are those of partitions."""
+        if any(key.spec_id == batch.spec_id for key in self._numbers):
+            _check_read(batch.undecoded, rows, batch.path)
+
     def _number(self, batch: DeleteBatch) -> Int64s:
         """The number of each delete's partition; equal keys have one number."""
+        _check_read(batch.undecoded, np.arange(len(batch)), batch.files["path"])
         keys, codes = _keys_of(self._metadata, batch.spec_id, batch.partition, len(batch))
         numbers = [self._numbers.setdefault(key, len(self._numbers)) for key in keys]
         return np.array(numbers, np.int64)[codes]
@@ -286,6 +294,17 @@ class DeleteIndex:
             number, own = self._sequences[vectors[row]], files.sequences[row]
             why = f"has sequence number {number}, less than the file's {own}"
             raise _corrupt(files.paths[row].as_py(), why, "a deletion vector is older than its data")
+
+
+def _check_read(undecoded: Iterable[Undecoded], rows: Int64s, paths: pa.Array) -> None:
+    """An error for one of these files if its partition is not known: it tells which deletes reach which data."""
+    for fault in undecoded:
+        unread = rows[fault.rows[rows]]
+        if len(unread):
+            reason = (
+                f"nobody can tell which deletes reach which files: a partition value cannot be read ({fault.text})"
+            )
+            raise unreadable(paths[int(unread[0])].as_py(), reason)
 
 
 def _corrupt(path: bytes, why: str, reason: str) -> UnreadableMetadataError:
