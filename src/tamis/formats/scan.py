@@ -138,7 +138,7 @@ class ReadField:
     filled: bool = False
     """The file format fills texts up with blanks, which are none of the value: its own readers take them away."""
     promoted: bool = False
-    """Older files may have another type of which one becomes a time, as a date is the number of another unit."""
+    """Older files may have another type: what is a time by now may be the number of a day there."""
 
 
 def has_variant(field: ReadField) -> bool:

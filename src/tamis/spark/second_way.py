@@ -92,6 +92,8 @@ def why_not_spark_columns(
             return f"column {field.name!r}: times of day and nanoseconds in {group.file_format.upper()} files"
         if group.file_format == "avro" and _has_array_map(field):
             return f"column {field.name!r}: maps in Avro files whose keys are no texts"
+        if _may_be_days(field):
+            return f"column {field.name!r}: dates that have become times in nanoseconds"
         if has_void_inside(field):
             return f"column {field.name!r}: a type without values inside another"
         if _has_old_date(field):
@@ -105,6 +107,11 @@ def _has_array_map(field: ReadField) -> bool:
     """Whether there is a map in the field that Avro has as a list: its own maps have texts as keys."""
     is_one = pt.is_map(field.type) and not is_text(field.type.key_type)
     return is_one or any(map(_has_array_map, field.children))
+
+
+def _may_be_days(field: ReadField) -> bool:
+    """Whether there are times in the field that are read as numbers, and that older files have as days."""
+    return (field.counts is not None and field.promoted) or any(map(_may_be_days, field.children))
 
 
 def _has_old_date(field: ReadField) -> bool:

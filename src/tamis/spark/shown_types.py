@@ -65,15 +65,11 @@ def chosen_ways(
 
 def as_numbers(scan: Scan) -> Scan:
     """The scan, with numbers in the place of all times of day, and of times in nanoseconds."""
-    every = (*scan.fields, *scan.hidden)
-    usable = [not _has_promoted(field) for field in every]
 
     def numbered(fields: Sequence[ReadField]) -> tuple[ReadField, ...]:
-        return tuple(
-            _numbered(field) if is_usable else _told(field) for field, is_usable in zip(fields, usable, strict=False)
-        )
+        return tuple(map(_numbered, fields))
 
-    changed = numbered(every)
+    changed = numbered((*scan.fields, *scan.hidden))
     if not any(map(has_counts, changed)):
         return scan
     counted = {field.name for field in changed if field.counts is not None}
@@ -88,9 +84,7 @@ def as_numbers(scan: Scan) -> Scan:
         equality=tuple(
             replace(
                 part,
-                groups=tuple(
-                    replace(group, fields=tuple(_numbered(field) for field in group.fields)) for group in part.groups
-                ),
+                groups=tuple(replace(group, fields=numbered(group.fields)) for group in part.groups),
             )
             for part in scan.equality
         ),
@@ -122,18 +116,6 @@ def check_shown(field: ReadField, ways: Ways, inside: str = "") -> None:
         raise unreadable_column(f"{inside}{field.name}", field.described)
     for child in field.children:
         check_shown(child, ways, f"{inside}{field.name}.")
-
-
-def _told(field: ReadField) -> ReadField:
-    """The field, which says of itself that it was promoted."""
-    inside = tuple(map(_told, field.children))
-    described = f"{field.described}, which once was of another type" if field.promoted else field.described
-    return replace(field, children=inside, described=described)
-
-
-def _has_promoted(field: ReadField) -> bool:
-    """Whether a time in the field was once of another type: older files may have days, and no number of this unit."""
-    return (field.promoted and bool(_name(field.type))) or any(map(_has_promoted, field.children))
 
 
 def _name(kind: pa.DataType) -> str:

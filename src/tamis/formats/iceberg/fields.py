@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from tamis.formats.iceberg.defaults import default_scalar
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.scan import OwnNames, ReadField
 
-__all__ = ["UNKNOWN", "own_names", "promoted_ids", "read_field", "read_fields", "with_promoted"]
+__all__ = ["UNKNOWN", "own_names", "promoted_ids", "read_field", "read_fields"]
 
 UNKNOWN: Final = "unknown"
 """The type of columns that no file has: all are NULL."""
@@ -37,7 +37,7 @@ def read_fields(schema: TableSchema, history: Sequence[TableSchema]) -> tuple[Re
     whole, promoted = _is_whole(history), promoted_ids(history)
     return tuple(
         replace(
-            with_promoted(read_field(field), promoted),
+            read_field(field, promoted),
             own_name=whole and field.name.casefold() not in many,
             own_path=whole and field.name.casefold() not in many and _is_constant(field, paths),
         )
@@ -46,21 +46,18 @@ def read_fields(schema: TableSchema, history: Sequence[TableSchema]) -> tuple[Re
 
 
 def promoted_ids(history: Iterable[TableSchema]) -> frozenset[int]:
-    """The ids of fields, without others inside them, that had several types in these schemas."""
+    """The ids of fields, without others inside them, that had several types in these schemas.
+
+    A type without values is none of them: no file has such a column.
+    """
     types: dict[int, pa.DataType] = {}
     found = set()
     for _, field in (walked for version in history for walked in _walk(version.fields, ())):
-        if not (field.children or field.items) and types.setdefault(field.id, field.type) != field.type:
+        if field.children or field.items or field.written_type.strip() == UNKNOWN:
+            continue
+        if types.setdefault(field.id, field.type) != field.type:
             found.add(field.id)
     return frozenset(found)
-
-
-def with_promoted(field: ReadField, ids: frozenset[int]) -> ReadField:
-    """The field; what has one of these ids, at any depth, is known as promoted."""
-    if not ids:
-        return field
-    inside = tuple(with_promoted(child, ids) for child in field.children)
-    return replace(field, children=inside, promoted=field.id in ids)
 
 
 def own_names(history: Iterable[TableSchema], more: Iterable[str] = ()) -> OwnNames:
@@ -105,8 +102,8 @@ def _is_whole(history: Sequence[TableSchema]) -> bool:
     return ids == list(range(1, len(ids) + 1))
 
 
-def read_field(field: Field) -> ReadField:
-    """A field of the table as it is found in files that carry field ids."""
+def read_field(field: Field, promoted: Container[int] = ()) -> ReadField:
+    """A field of the table as it is found in files that carry field ids; promoted are those that had other types."""
     nested = (*field.children, *field.items)
     if field.written_type.strip() == UNKNOWN:
         return ReadField(field.name, field.type, described=UNKNOWN, spark_type="void")
@@ -115,8 +112,9 @@ def read_field(field: Field) -> ReadField:
         field.type,
         field.id,
         None,
-        tuple(read_field(child) for child in nested),
+        tuple(read_field(child, promoted) for child in nested),
         default_scalar(field.type, field.initial_default),  # checked when it was parsed
         field.written_type or str(field.type),
         variant=field.written_type.strip() == "variant",
+        promoted=field.id in promoted,
     )

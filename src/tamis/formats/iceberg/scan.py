@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.formats.errors import unreadable
-from tamis.formats.iceberg.fields import own_names, promoted_ids, read_field, read_fields, with_promoted
+from tamis.formats.iceberg.fields import own_names, promoted_ids, read_field, read_fields
 from tamis.formats.iceberg.kept_deletes import KeptDeletes
 from tamis.formats.iceberg.ordinary import Ordinary, ordinary_columns
 from tamis.formats.iceberg.scan_deletes import ScanDeletes, deletes_of
@@ -47,7 +47,7 @@ def scan_plan(table: IcebergTable, plan: ScanPlan) -> Scan:
         return Scan(fields, files, (), second_way=True)
     deletes = _deletes(table, plan, outcomes)
     promoted = promoted_ids(table.metadata.schemas)
-    hidden = () if deletes is None else tuple(with_promoted(read_field(one), promoted) for one in deletes.hidden)
+    hidden = () if deletes is None else tuple(read_field(one, promoted) for one in deletes.hidden)
     wanted = (*fields, *hidden)
     constants, partitioned = _constants(table, outcomes, wanted)
     hidden_fields = () if deletes is None else deletes.hidden

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tamis.errors import UnreadableMetadataError
 from tamis.formats.errors import shown
 from tamis.formats.iceberg.deletes import EVERYWHERE, DeleteIndex, Scoped
-from tamis.formats.iceberg.fields import own_names, read_field
+from tamis.formats.iceberg.fields import own_names, promoted_ids, read_field
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.formats.iceberg.vectors import decode_vector
 from tamis.formats.iceberg.written import file_format, written_fields
@@ -212,7 +212,8 @@ def _delete_groups(table: IcebergTable, files: pa.Table, fields: Sequence[Field]
     """The delete files by their projections: by id, or by the names that they have."""
     written = written_fields(table.metadata, table.fetch, files, fields)
     formats = files["file_format"].to_pylist()
-    by_id = tuple(read_field(field) for field in fields)
+    promoted = promoted_ids(table.metadata.schemas)
+    by_id = tuple(read_field(field, promoted) for field in fields)
     members: dict[tuple[str, int], list[int]] = {}
     for row, key in enumerate(zip(formats, written.codes.tolist(), strict=True)):
         members.setdefault(key, []).append(row)

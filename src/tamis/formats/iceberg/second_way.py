@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from tamis.formats.iceberg.defaults import default_scalar
-from tamis.formats.iceberg.fields import UNKNOWN
+from tamis.formats.iceberg.fields import UNKNOWN, promoted_ids
 from tamis.formats.iceberg.types import Field, TableSchema
 from tamis.predicate.type_names import is_bytes
 from tamis.sieve.outcome import Outcome
@@ -56,7 +56,9 @@ def reading_notes(
         causes = ["the session has no Avro package", *_named(odd, "is", "are", "asked for")]
         causes += [*_lost(schema, by_name=True), *twins, _PLACES]
         notes.append(_note(counts["avro"], "Avro", causes))
-    causes = _lost(schema, by_name=False)
+    promoted = promoted_ids((schema, *history))
+    days = [field for field in schema.fields if _has(field, lambda one: one.id in promoted and _is_nanos(one))]
+    causes = [*_named(days, "is", "are", "asked for, of which older files have dates"), *_lost(schema, by_name=False)]
     if twins and mapping is not None:
         causes.append(f"a file has no field ids and {_TWINS}")
     if causes and counts["parquet"]:

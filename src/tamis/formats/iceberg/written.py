@@ -20,7 +20,7 @@ from pyarrow import types as pt
 
 from tamis.errors import UnreadableMetadataError, UnsupportedFormatError
 from tamis.formats.errors import shown, unreachable, unreadable
-from tamis.formats.iceberg.fields import read_field
+from tamis.formats.iceberg.fields import promoted_ids, read_field
 from tamis.formats.iceberg.fileio import FileIOFetch
 from tamis.formats.iceberg.shapes import Shape, avro_reader_schema, named, named_alike, read_shape
 from tamis.formats.iceberg.types import Field
@@ -144,7 +144,8 @@ def _projection(
     shape = _with_ids(metadata, file_format, shape, fields)
     zoned = file_format == "orc" and any(column.zoned for column in shape.walk())
     options = (("avroSchema", avro_reader_schema(shape)),) if file_format == "avro" else ()
-    projected = tuple(_by_name(read_field(field), shape.children) for field in fields)
+    promoted = promoted_ids(metadata.schemas)
+    projected = tuple(_by_name(read_field(field, promoted), shape.children) for field in fields)
     if file_format == "orc":
         # Iceberg's own library, as its ids tell: it writes days of one calendar into files that say nothing of it.
         calendar: Calendar = "taken for julian" if had_ids and shape.writer == JAVA else "unknown"
