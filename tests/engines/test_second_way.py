@@ -209,6 +209,25 @@ def test_deletes_by_value_of_a_time_are_found_in_other_formats(warehouse: Wareho
     assert alike(warehouse, name, "at > timestamp_ntz'2024-01-05 00:00:00'") == 4
 
 
+def test_orc_files_of_every_compression_have_their_times(warehouse: Warehouse) -> None:
+    """What the end of a file says of its times is compressed as the rest is. Without it none of them was read."""
+    codec = "alter table {{t}} set tblproperties ('write.orc.compression-codec' = '{}')"
+    insert = "insert into {{t}} select id, timestamp_micros((id - 2) * {}), date'1500-01-01' from range(0, 5, 1, 1)"
+    name = make(
+        warehouse,
+        "compressed_times",
+        "id bigint, at timestamp, d date",
+        *(
+            part
+            for one in ("snappy", "lz4", "zstd", "none")
+            for part in (codec.format(one), insert.format(10**15 + 1), insert.format(10**16 + 1))
+        ),
+        write_format_default="orc",
+    )
+    assert alike(warehouse, name) == 40
+    assert alike(warehouse, name, "at < timestamp'1500-01-01 00:00:00' and d < date'1582-01-01'") == 4
+
+
 def test_only_the_files_that_need_it_go_the_second_way(warehouse: Warehouse) -> None:
     """The fast way stays: of a table with files of two formats Spark's own reader reads the Parquet ones."""
     name = make(

@@ -20,7 +20,7 @@ from tamis.formats.scan import ReadField
 TIMES = [-(10**15) - 1, -1_000_000, -999_999, -1, 0, 1, None, 1_700_000_000_123_456]
 
 
-@pytest.mark.parametrize("codec", ["uncompressed", "zlib", "zstd"])
+@pytest.mark.parametrize("codec", ["uncompressed", "zlib", "zstd", "snappy", "lz4"])
 def test_times_read_twice_are_the_times_that_were_written(tmp_path: Path, codec: str) -> None:
     """The second reading takes the footer apart and puts it together: every stripe, codec, and fields in lists."""
     path = tmp_path / "times.orc"
@@ -43,6 +43,37 @@ def test_times_read_twice_are_the_times_that_were_written(tmp_path: Path, codec:
 def test_bytes_that_are_no_footer_tell_nothing() -> None:
     """Nothing is concluded from what is not understood."""
     assert read_footer(BytesIO(b"ORC" + bytes(range(1, 120)))) is None
+
+
+@pytest.mark.parametrize("codec", ["zlib", "zstd", "snappy", "lz4"])
+@pytest.mark.parametrize("columns", [1, 9, 150])
+def test_a_footer_says_the_same_however_it_is_compressed(tmp_path: Path, codec: str, columns: int) -> None:
+    """Long ones repeat themselves over and over; without them no time of the file could be read."""
+    times = pa.array(TIMES, pa.timestamp("us"))
+    table = pa.table({f"a column of times, number {number}": times for number in range(columns)})
+    found = []
+    for name in ("uncompressed", codec):
+        path = tmp_path / f"{name}.orc"
+        orc.write_table(table, path, compression=name)
+        with path.open("rb") as stream:
+            footer = read_footer(stream)
+        assert footer is not None
+        found.append((footer.kinds, dict(footer.extents)))
+    assert found[0] == found[1]
+
+
+def test_a_damaged_footer_tells_nothing(tmp_path: Path) -> None:
+    """Whatever byte of it is another: it is read as something, or not at all, and never goes on without end."""
+    path = tmp_path / "times.orc"
+    table = pa.table(
+        {f"a column of times, number {number}": pa.array(TIMES, pa.timestamp("us")) for number in range(9)}
+    )
+    for codec in ("snappy", "lz4"):
+        orc.write_table(table, path, compression=codec)
+        data = path.read_bytes()
+        for place in range(len(data) - 400, len(data) - 30):
+            for byte in (0, 0x0F, 0xF0, 0xFF):
+                read_footer(BytesIO(data[:place] + bytes([byte]) + data[place + 1 :]))
 
 
 @pytest.mark.parametrize("codec", ["uncompressed", "zlib", "zstd"])

@@ -21,7 +21,7 @@ TIMES: Final = frozenset({9, 18})
 """The kinds of columns that are times: without a zone, and with one."""
 DATE: Final = 15
 LONG: Final = 4
-_NONE, _ZLIB, _ZSTD = 0, 1, 5
+_NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _UTC: Final = 3
 """Bounds of times in UTC, where older writers have those in their own zone."""
 _MOST: Final = 256 << 20
@@ -136,19 +136,60 @@ def _inflated(content: bytes, codec: int) -> bytes | None:
         at += 3 + (head >> 1)
         if head & 1:
             pieces.append(chunk)
-        elif codec == _ZLIB:
-            try:
-                pieces.append(zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, _MOST))
-            except zlib.error:
-                return None
-        elif codec == _ZSTD:
-            try:
-                pieces.append(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(_MOST))
-            except (OSError, pa.ArrowException):
-                return None
         else:
-            return None
+            try:
+                piece = _inflated_chunk(chunk, codec)
+            except (OSError, ValueError, IndexError, pa.ArrowException, zlib.error):
+                return None
+            if piece is None:
+                return None
+            pieces.append(piece)
     return b"".join(pieces)
+
+
+def _inflated_chunk(chunk: bytes, codec: int) -> bytes | None:
+    """What one chunk holds; None for another codec. An error of any kind if the chunk is damaged."""
+    if codec == _ZLIB:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, _MOST)
+    if codec == _ZSTD:
+        return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(_MOST))
+    if codec == _SNAPPY:
+        length, _ = _varint(chunk, 0)  # what comes out of it
+        return bytes(pa.decompress(chunk, length, "snappy", asbytes=True)) if length <= _LARGEST_CHUNK else None
+    return _unpacked(chunk) if codec == _LZ4 else None
+
+
+def _unpacked(chunk: bytes) -> bytes:
+    """A block of LZ4: literals, then a piece of what is there already, again and again. ValueError if it is none.
+
+    Arrow takes such a block only with its length, which ORC does not tell.
+    """
+    made, at = bytearray(), 0
+    while at < len(chunk):
+        token = chunk[at]
+        literals, at = _length(chunk, token >> 4, at + 1)
+        made += chunk[at : at + literals]
+        at += literals
+        if at >= len(chunk):
+            break
+        back = int.from_bytes(chunk[at : at + 2], "little")
+        again, at = _length(chunk, token & 15, at + 2)
+        again += 4
+        if not 0 < back <= len(made) or len(made) + again > _LARGEST_CHUNK:
+            raise ValueError("not a block of LZ4")
+        start = len(made) - back
+        for place in range(start, start + again):
+            made.append(made[place])
+    return bytes(made)
+
+
+def _length(chunk: bytes, nibble: int, at: int) -> tuple[int, int]:
+    """A length of LZ4's: of four bits, and if all are set of bytes that follow, up to the first that is not full."""
+    more = 255 if nibble == 15 else 0  # noqa: PLR2004 - four bits
+    while more == 255:  # noqa: PLR2004 - a full byte
+        more = chunk[at]
+        nibble, at = nibble + more, at + 1
+    return nibble, at
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
