@@ -28,7 +28,7 @@ from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Le
 from tamis.predicate.compare.columns import column_keys
 from tamis.predicate.compare.functions import is_utf8, prefix_end, pull, result_type
 from tamis.predicate.compare.numbers import always_at_null
-from tamis.predicate.compare.rules import listed, split
+from tamis.predicate.compare.rules import check_kinds, listed, split
 from tamis.predicate.compare.split import Pair, Split
 from tamis.predicate.compare.zone_rules import ZoneRules
 from tamis.predicate.compare.zones import Ask, Zone, find_zone
@@ -178,6 +178,8 @@ class _Binder:
     def _sets(self, node: n.Node, target: _Target) -> Accepted | str | None:
         """The sets of a condition; "never" if it is NULL of every row; None if only Spark can tell."""
         where = target.column.name
+        if isinstance(node, (n.Compare, n.In)):
+            check_kinds(target.type, (node.literal,) if isinstance(node, n.Compare) else node.literals, where)
         match node:
             case n.IsNull():
                 return accepted(ValueSet.nothing(), ValueSet.nothing(), at_null=True)

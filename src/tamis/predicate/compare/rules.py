@@ -13,15 +13,17 @@ from uuid import UUID
 import pyarrow as pa
 from pyarrow import types as pt
 
+from tamis.predicate.compare.kinds import clashing, kind_of
 from tamis.predicate.compare.moments import date_split, time_split, timestamp_split
 from tamis.predicate.compare.numbers import exact_number, floating, listed_numbers
-from tamis.predicate.compare.split import Split, incomparable
+from tamis.predicate.compare.split import Split, incomparable, unordered
 from tamis.predicate.compare.zones import Zone
 from tamis.predicate.keys import uses_bytes
+from tamis.predicate.literals import LiteralColumn
 from tamis.predicate.nodes import Literal
 from tamis.predicate.type_names import is_number, is_text
 
-__all__ = ["listed", "split"]
+__all__ = ["check_kinds", "listed", "split"]
 
 _TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -32,6 +34,27 @@ _MIXES = {
     "wall": frozenset({_DATE_KIND, "text", "wall"}),
 }
 """Kinds of literals that one list may mix against a kind of column, all brought to the column's own type."""
+
+
+def check_kinds(type_: pa.DataType, literals: Sequence[Literal], where: str) -> None:
+    """BindError if Spark's analyzer has no comparison of a term of type_ with all of the literals, NULLs included.
+
+    A NULL has a type as well: `int_col = CAST(NULL AS date)` is refused, not unknown.
+    """
+    if pt.is_map(type_):
+        raise unordered(where, type_)
+    if isinstance(literals, LiteralColumn):
+        literals = literals[:1] if literals.type is None else (Literal(None, literals.type),)
+    kinds = [kind_of(literal.type) for literal in literals]
+    if clashing([kind_of(type_), *kinds]) is None:
+        return
+    for place, literal in enumerate(literals):
+        # The first that does not fit is named: beside the term, or beside a literal before it.
+        if clashing([kind_of(type_), kinds[place]]) is not None:
+            raise incomparable(where, type_, literal)
+        for before, kind in zip(literals[:place], kinds, strict=False):
+            if clashing([kind_of(type_), kind, kinds[place]]) is not None:
+                raise incomparable(where, type_, literal, before)
 
 
 def split(type_: pa.DataType, literal: Literal, zone: Zone, where: str) -> Split | None:

@@ -18,7 +18,7 @@ from tamis.predicate.keys import Key, successor
 from tamis.predicate.nodes import Literal
 from tamis.predicate.type_names import a_type
 
-__all__ = ["Pair", "Split", "incomparable", "unreadable"]
+__all__ = ["Pair", "Split", "incomparable", "unordered", "unreadable"]
 
 Pair = tuple[Key, Key]
 
@@ -53,11 +53,26 @@ class Split:
         )
 
 
-def incomparable(where: str, type_: pa.DataType, literal: Literal) -> BindError:
-    """The error for types that do not compare."""
+def incomparable(where: str, type_: pa.DataType, literal: Literal, beside: Literal | None = None) -> BindError:
+    """The error for types that do not compare, in a list maybe only because of another literal beside it."""
+    among = "" if beside is None else f" in one list with {_shown(beside)}"
     return BindError(
-        f"cannot compare {where}, {a_type(type_)}, with {literal.value!r}, {a_type(literal.type)}. "
+        f"cannot compare {where}, {a_type(type_)}, with {_shown(literal)}{among}. "
         f"Write the value as {a_type(type_)}, or cast one side.",
+        column=where,
+        nearest=(),
+    )
+
+
+def _shown(literal: Literal) -> str:
+    value = "NULL" if literal.value is None else repr(literal.value)
+    return f"{value}, {a_type(literal.type)}"
+
+
+def unordered(where: str, type_: pa.DataType) -> BindError:
+    """The error for types of which Spark compares no values."""
+    return BindError(
+        f"cannot compare {where}, {a_type(type_)}: Spark compares no maps. Compare one of its values: m['key'] = 5.",
         column=where,
         nearest=(),
     )

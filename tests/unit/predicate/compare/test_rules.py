@@ -448,6 +448,37 @@ def test_types_that_do_not_compare_are_refused(sql: str, type_: pa.DataType) -> 
 
 
 @pytest.mark.parametrize(
+    ("sql", "type_"),
+    [
+        *(("x = CAST(NULL AS date)", INT), ("x <=> CAST(NULL AS boolean)", INT), ("x > CAST(NULL AS int)", TZ)),
+        *(("x IN (CAST(NULL AS int))", pa.date32()), ("x NOT IN (1, CAST(NULL AS boolean))", INT)),
+        *(("x BETWEEN CAST(NULL AS int) AND NULL", NTZ), ("x = CAST(NULL AS binary)", pa.bool_())),
+        *(("x IN ('a', 5, true)", pa.string()), ("x IN (date '2024-01-15', 5)", pa.string())),
+        *(("x = 'a'", pa.list_(INT)), ("x IN (1, NULL)", pa.struct([("p", INT)]))),
+        *(("x <=> NULL", pa.map_(pa.string(), INT)), ("x IN (NULL)", pa.map_(pa.string(), INT))),
+        (f"x IN ({', '.join(map(str, range(200)))})", pa.date32()),
+    ],
+)
+def test_what_sparks_analyzer_has_no_common_type_for_is_refused(sql: str, type_: pa.DataType) -> None:
+    """Taken for a condition that is never true, it would drop every file of a query that Spark refuses."""
+    with pytest.raises(BindError, match="cannot compare x, "):
+        bind(parse(sql), Schema.of(x=type_))
+
+
+@pytest.mark.parametrize(
+    ("sql", "type_"),
+    [
+        *(("x = CAST(NULL AS string)", INT), ("x = CAST(NULL AS double)", INT), ("x = NULL", pa.list_(INT))),
+        *(("x IN ('5', NULL, CAST(NULL AS bigint))", INT), ("x = CAST(NULL AS timestamp)", pa.date32())),
+        *(("x <=> CAST(NULL AS string)", pa.binary()), ("x IN ('true', CAST(NULL AS string))", pa.bool_())),
+        *(("x = CAST(NULL AS string)", pa.uuid()), ("x IN (CAST(NULL AS int), 'a')", pa.string())),
+    ],
+)
+def test_null_of_a_type_that_compares_is_accepted(sql: str, type_: pa.DataType) -> None:
+    bind(parse(sql), Schema.of(x=type_))
+
+
+@pytest.mark.parametrize(
     ("text", "type_"),
     [("never", pa.date32()), ("2024-13-01", pa.date32()), ("2024-01-01 25:00:00", TZ), ("x", NTZ), ("x", DOUBLE)],
 )
