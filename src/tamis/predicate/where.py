@@ -12,6 +12,7 @@ from tamis.predicate.compare.zone_rules import ZoneRules
 from tamis.predicate.compare.zones import Ask, find_zone
 from tamis.predicate.nodes import Constant
 from tamis.predicate.schema import Schema
+from tamis.predicate.sql.checking import check_types
 from tamis.predicate.sql.parse import parse
 from tamis.predicate.sql.pinning import pinned
 from tamis.predicate.sql.tokens import complain
@@ -54,6 +55,7 @@ def bind_text(  # noqa: PLR0913 - what a text is bound to: a table, a moment and
     if node == Constant(None) and made.text.strip("() \t\r\n").upper() == "NULL":
         raise complain(text, 0, "NULL alone is no condition", "Spark wants a boolean: write false for no row.")
     bound = bind(node, schema, case_sensitive=case_sensitive, time_zone=time_zone, ask=told, sql=made.text)
+    check_types(node, schema, case_sensitive=case_sensitive)
     return replace(
         bound,
         zone_dependent=bound.zone_dependent or zone.asked,

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from tamis.predicate.compare.exact import MAX_DIGITS, decimal_literal, int_literal
+from tamis.predicate.compare.kinds import castable
 from tamis.predicate.compare.times import parse_date, parse_moment, parse_time
 from tamis.predicate.nodes import Literal
 from tamis.predicate.type_names import is_temporal
@@ -46,7 +47,7 @@ def cast(literal: Literal | None, type_: pa.DataType | None, *, typed: bool = Fa
         return None
     value = literal.value
     if value is None:
-        return Literal(None, type_)
+        return Literal(None, type_) if castable(literal.type, type_) else None
     if literal.type == type_:
         return literal
     match value:

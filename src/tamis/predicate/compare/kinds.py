@@ -80,3 +80,33 @@ def clashing(kinds: Iterable[Kind | None]) -> tuple[Kind, Kind] | None:
         elif kind != first:
             return first, kind
     return (first, "text") if text and first is not None and first not in _CAST_FROM_TEXT else None
+
+
+def castable(source: pa.DataType, target: pa.DataType) -> bool:
+    """False only where Spark's analyzer refuses the cast by ANSI rules, whatever the value: NULL has a type as well.
+
+    >>> castable(pa.string(), pa.date32()), castable(pa.date32(), pa.int32()), castable(pa.null(), pa.date32())
+    (True, False, True)
+    """
+    before, after = kind_of(source), kind_of(target)
+    if before is None or after is None or before in {after, "void", "time"} or after in {"text", "time"}:
+        return True
+    instant = source if before == "moment" else target
+    if {before, after} == {"moment", "number"} and not (pt.is_timestamp(instant) and instant.tz is not None):
+        return False  # of all moments only instants are numbers, of seconds
+    return after in _CASTS[before]
+
+
+_CASTS: Final[dict[Kind, set[Kind]]] = {
+    "boolean": {"number"},
+    "number": {"boolean", "moment", "days", "months"},
+    "text": {"boolean", "number", "binary", "moment", "days", "months"},
+    "binary": set(),
+    "moment": {"number"},
+    "days": {"number"},
+    "months": {"number"},
+    "array": set(),
+    "struct": set(),
+    "map": set(),
+}
+"""What a kind may be cast to, beside itself and text."""

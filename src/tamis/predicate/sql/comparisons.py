@@ -12,6 +12,7 @@ from pyarrow import types as pt
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType as Kind
 
+from tamis.predicate.compare.kinds import clashing, kind_of
 from tamis.predicate.compare.times import parse_date
 from tamis.predicate.nodes import (
     And,
@@ -298,6 +299,8 @@ def compare(operator: Operator, left: Operand, right: Operand) -> Node | None:
 
 
 def _constant(operator: Operator, left: Literal, right: Literal) -> Constant | None:
+    if clashing((kind_of(left.type), kind_of(right.type))) is not None:
+        return None  # Spark refuses it: so does whoever binds it
     if left.value is None or right.value is None:
         return Constant(left.value is right.value if operator == "<=>" else None)
     order = _order(left, right)

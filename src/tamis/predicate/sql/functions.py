@@ -15,6 +15,7 @@ from pyarrow import types as pt
 
 from tamis.predicate.compare.calendar import date_of, moved_months, truncated, truncated_day
 from tamis.predicate.compare.casts import cast, int_literal
+from tamis.predicate.compare.kinds import castable
 from tamis.predicate.compare.times import civil, days, parse_date
 from tamis.predicate.compare.zones import Zone
 from tamis.predicate.keys import INT32_MAX, INT32_MIN
@@ -26,6 +27,8 @@ __all__ = ["FUNCTIONS", "joined"]
 
 _NULL_DATE: Final = Literal(None, pa.date32())
 _NULL_TEXT: Final = Literal(None, pa.string())
+_COUNTS: Final = {pa.null(), pa.int8(), pa.int16(), pa.int32()}
+"""Types of NULLs that Spark takes for an int."""
 _INTS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 Arguments = Sequence[Literal]
@@ -35,7 +38,8 @@ def _add_months(arguments: Arguments, zone: Zone | None) -> Literal | None:
     match arguments:
         case [start, months]:
             if start.value is None or months.value is None:
-                return _NULL_DATE
+                typed = castable(start.type, pa.date32()) and months.type in _COUNTS
+                return _NULL_DATE if typed else None
             count = _int(months)
             return None if count is None else moved_months(start, count, zone)
     return None
@@ -46,7 +50,8 @@ def _make_date(arguments: Arguments, _: Zone | None) -> Literal | None:
     if len(arguments) != 3:  # noqa: PLR2004 - year, month, day
         return None
     if any(argument.value is None for argument in arguments):
-        return _NULL_DATE if all(_int(one) is not None or one.value is None for one in arguments) else None
+        typed = all(one.type in _COUNTS and (one.value is None or _int(one) is not None) for one in arguments)
+        return _NULL_DATE if typed else None
     numbers = [_int(argument) for argument in arguments]
     year, month, day = numbers
     if year is None or month is None or day is None or not 1 <= month <= 12 or not 1 <= day <= 31:  # noqa: PLR2004

@@ -14,7 +14,7 @@ from tamis.predicate.sql.types import target
 from tamis.predicate.sql.units import DATE_UNITS, TIMESTAMP_UNITS
 from tamis.predicate.type_names import is_float, is_number, type_name
 
-__all__ = ["refs", "term"]
+__all__ = ["path_of", "refs", "term"]
 
 _YEAR = {"year", "y", "years", "yr", "yrs"}
 _WITH_UNIT = {"dateadd", "date_add", "datediff", "date_diff", "timediff", "timestampadd", "timestampdiff"}
@@ -27,7 +27,7 @@ def term(expression: exp.Expression) -> Term | None:
         case exp.Paren():
             return term(expression.this)
         case exp.Column() | exp.Dot():
-            path = _path(expression)
+            path = path_of(expression)
             return Ref(path) if path else None
         case exp.Cast() if not expression.args.get("safe") and expression.to.this is exp.DataType.Type.DATE:
             return _call("date", expression.this)
@@ -54,7 +54,7 @@ def refs(expression: exp.Expression) -> tuple[Ref, ...]:
         match node:
             case exp.Query():
                 continue
-            case exp.Column() | exp.Dot() if path := _path(node):
+            case exp.Column() | exp.Dot() if path := path_of(node):
                 found[Ref(path)] = None
                 continue
         inside = list(node.iter_expressions())
@@ -64,7 +64,7 @@ def refs(expression: exp.Expression) -> tuple[Ref, ...]:
     return tuple(found)
 
 
-def _path(expression: exp.Expression) -> tuple[str, ...] | None:
+def path_of(expression: exp.Expression) -> tuple[str, ...] | None:
     """The names of `a.b.c`, of any length; None if a part is no plain name."""
     after: list[str] = []
     while isinstance(expression, exp.Dot) and isinstance(expression.expression, exp.Identifier):

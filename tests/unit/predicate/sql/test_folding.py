@@ -637,3 +637,25 @@ def test_cast_behind_a_typed_literal_is_none_of_its_text(sql: str) -> None:
     node = parse(f"x = {sql}", find_zone("UTC"))
     assert node == Opaque(f"x = {sql}", (Ref(("x",)),))
     assert folded("'5'::int") == Literal(5, I32)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *("cast(cast(NULL AS date) AS int)", "int(cast(NULL AS binary))", "cast(cast(NULL AS boolean) AS date)"),
+        *("boolean(cast(NULL AS date))", "binary(cast(NULL AS int))", "date(cast(NULL AS double))"),
+        *("timestamp(cast(NULL AS boolean))", "add_months(cast(NULL AS boolean), 1)"),
+        *("add_months(date '2024-01-01', cast(NULL AS date))", "make_date(cast(NULL AS date), 1, 1)"),
+        *("cast(cast(NULL AS timestamp_ntz) AS bigint)", "make_date(NULL, 2024L, 1)"),
+    ],
+)
+def test_null_of_a_type_that_spark_does_not_take_there_is_not_folded(sql: str) -> None:
+    """Folded it would be an answer to a question that Spark refuses."""
+    assert folded(sql) is None
+
+
+def test_null_is_cast_wherever_its_type_is() -> None:
+    assert folded("cast(cast(NULL AS timestamp) AS bigint)") == Literal(None, I64)
+    assert folded("cast(cast(NULL AS string) AS date)") == Literal(None, DATE)
+    assert folded("add_months(cast(NULL AS timestamp), NULL)") == Literal(None, DATE)
+    assert folded("make_date(2024, NULL, 1Y)") == Literal(None, DATE)
