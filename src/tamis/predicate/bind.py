@@ -123,6 +123,8 @@ class _Binder:
                 return below[0]
             case n.And() | n.Or():
                 return self._bounded((all_of if isinstance(node, n.And) is true else any_of)(below))
+            case n.Truth(operand=(n.Ref() | n.Call()) as term, value=None):
+                return self._condition(n.IsNull(term), true=true)  # Spark takes IS UNKNOWN of a column of any type
             case n.Truth(operand=operand, value=value):
                 return self._truth(operand, value, below, true=true)
             case n.Constant(value=value):
@@ -324,6 +326,8 @@ def _needs(item: _Side) -> list[_Side]:
     match node:
         case n.Not(operand=operand):
             return [(operand, not true)]
+        case n.Truth(operand=n.Ref() | n.Call(), value=None):
+            return []
         case n.Truth(operand=operand, value=None):
             return [(operand, True), (operand, False)]
         case n.Truth(operand=operand, value=bool(value)):

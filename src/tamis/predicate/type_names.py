@@ -33,6 +33,7 @@ NAMES = {
     pa.binary(): "binary",
 }
 _MORE = {pa.large_string(): "string", pa.large_binary(): "binary", pa.null(): "void", pa.uuid(): "uuid"}
+_MORE |= {pa.duration("us"): "interval of days", pa.month_day_nano_interval(): "interval of months"}
 
 
 def is_text(type_: pa.DataType) -> bool:

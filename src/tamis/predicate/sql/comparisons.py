@@ -107,7 +107,7 @@ class Comparisons:
         match self.words.kind(keyword):
             case Kind.IN:
                 return self._in(start, left, keyword + 1, end)
-            case Kind.LIKE:
+            case Kind.LIKE | Kind.ILIKE:
                 return self._like(start, left, keyword + 1, end)
             case Kind.BETWEEN:
                 return self._between(start, left, keyword + 1, end)
@@ -201,11 +201,14 @@ class Comparisons:
     def _like(self, start: int, left: int, pattern: int, end: int) -> Node | None:
         words = self.words
         tested = self.operands.read(start, left)
+        other = words.kind(pattern - 1) is Kind.ILIKE  # only Spark knows the case of every letter
+        if other and words.kind(pattern) in {Kind.ANY, Kind.ALL, Kind.SOME}:
+            return None
         if words.kind(pattern) in {Kind.ANY, Kind.ALL, Kind.SOME}:
             return self._likes(tested, pattern, end, negated=words.kind(left) is Kind.NOT)
         stop = next((i for i in words.steps(pattern, end) if words.kind(i) is Kind.ESCAPE and i > pattern), end)
         escape = "\\" if stop == end else self._escape(stop + 1, end)
-        return _like(tested, self.operands.read(pattern, stop), escape)
+        return None if other else _like(tested, self.operands.read(pattern, stop), escape)
 
     def _escape(self, start: int, end: int) -> str:
         operand = self.operands.read(start, end)

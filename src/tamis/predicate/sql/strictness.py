@@ -179,6 +179,8 @@ def _number(words: Words, index: int) -> Fault:
     typed = before is not None and words.tokens[index - 1].text.upper() in _TYPE_WORDS
     if typed and _before(words, index - 1) is not Kind.DOT:
         return index, f"{words.tokens[index - 1].text} is followed by a number", "Write it as date '2024-01-15'."
+    if before is Kind.DOT and words.tokens[index].text[-1].upper() in "LSY":
+        return index, "an integer of a type has no point", "Write 5L, or 0.5."
     after_value = before is Kind.DOT and _before(words, index - 1) in _VALUE_ENDS  # else it is .5
     return _unknown(words, index) if before is Kind.NUMBER or after_value else None
 
@@ -210,6 +212,23 @@ def _quantifier(words: Words, index: int) -> Fault:
     return None
 
 
+def _rlike(words: Words, index: int) -> Fault:
+    """A regular expression escapes by itself, with a backslash."""
+    for at in words.steps(index + 1, len(words.tokens)):
+        if words.kind(at) is Kind.ESCAPE:
+            return at, f"ESCAPE follows {words.tokens[index].text.upper()}", "Only LIKE and ILIKE take an ESCAPE."
+        if words.kind(at) in {Kind.AND, Kind.OR, *_ENDS}:
+            break
+    return None
+
+
+def _arrow(words: Words, index: int) -> Fault:
+    """Of a lambda one parameter stands without brackets, two or three in them."""
+    single = index > 2 and words.closing.get(index - 3) == index - 1  # noqa: PLR2004 - `( x )` before the arrow
+    named = single and words.tokens[index - 3].token_type is Kind.L_PAREN
+    return (index - 3, "a single parameter stands in brackets", "Write it as x -> x + 1.") if named else None
+
+
 def _collate(words: Words, index: int) -> Fault:
     if words.kind(index + 1) is Kind.STRING:
         return index + 1, "COLLATE is followed by a name without quotes", ""
@@ -238,7 +257,9 @@ def _word(words: Words, index: int) -> Fault:
 
 
 def _interval(words: Words, index: int) -> Fault:
-    """INTERVAL, a count and a unit; a column or a function may have the name as well."""
+    """INTERVAL, a count and a unit; a column or a function may have the name as well, and a type has no count."""
+    if _before(words, index) in {Kind.ALIAS, Kind.DCOLON}:
+        return None
     at = index + 1
     if words.kind(at) in {Kind.DASH, Kind.PLUS} and words.kind(at + 1) in _LITERALS:
         at += 1
@@ -273,7 +294,9 @@ def _name(words: Words, index: int) -> str:
 _CHECKS: Final[dict[Kind, Callable[[Words, int], Fault]]] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
     **dict.fromkeys((Kind.ANY, Kind.ALL, Kind.SOME), _quantifier),
+    Kind.ARROW: _arrow,
     Kind.HASH: _unknown,
+    Kind.RLIKE: _rlike,
     **dict.fromkeys((Kind.VARCHAR, Kind.CHAR), _sized),
     Kind.COLLATE: _collate,
     Kind.COLON: _colon,
@@ -288,7 +311,7 @@ _CHECKS: Final[dict[Kind, Callable[[Words, int], Fault]]] = {
     Kind.NOT: _not,
     Kind.NUMBER: _number,
     Kind.PARAMETER: _parameter,
-    Kind.PLACEHOLDER: _unbound,
+    **dict.fromkeys((Kind.PLACEHOLDER, Kind.DQMARK), _unbound),
     Kind.STAR: _star,
     Kind.STRING: _string,
     Kind.VAR: _word,

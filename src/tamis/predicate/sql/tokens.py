@@ -59,6 +59,18 @@ _CUT_NUMBER = re.compile(r"[0-9]+e", re.IGNORECASE)
 """A name to Spark, a number without its exponent to sqlglot."""
 
 
+_CALLABLE = {Kind.IN, Kind.AND, Kind.OR, Kind.BETWEEN}
+"""Operators that are functions as well."""
+_BEFORE_VALUE = {*_CALLABLE, Kind.EQ, Kind.NEQ, Kind.LT, Kind.LTE, Kind.GT, Kind.GTE, Kind.NULLSAFE_EQ, Kind.COMMA,
+                 Kind.L_PAREN, Kind.L_BRACKET, Kind.PLUS, Kind.DASH, Kind.STAR, Kind.SLASH, Kind.MOD, Kind.DIV,
+                 Kind.DPIPE, Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.LIKE, Kind.ILIKE, Kind.RLIKE,
+                 Kind.ARROW, Kind.FROM, Kind.TILDE, Kind.AMP, Kind.PIPE, Kind.CARET}  # fmt: skip
+"""After these a value begins."""
+_TILDES = {Kind.LIKE, Kind.ILIKE, Kind.IRLIKE, Kind.GLOB}
+"""What sqlglot makes of several signs that begin with `~`."""
+_POINTED_INT = re.compile(r"[0-9]*\.[0-9]*[LSY]", re.IGNORECASE)
+
+
 class _Tokenizer(Spark.Tokenizer):
     """The tokenizer of sqlglot, for conditions: `show = 1` compares a column, and is no command."""
 
@@ -122,7 +134,7 @@ def read(text: str) -> Words:
         raise complain(text, 0, "the condition is empty", 'Write one, such as "a > 1"; "true" is every row.')
     unsure: set[int] = set()
     names = {Kind.UNKNOWN} if any(token.token_type is Kind.SELECT for token in raw) else {Kind.UNKNOWN, *_CLAUSES}
-    tokens = list(_named(_merged(text, raw, unsure), names))
+    tokens = _called(list(_named(_merged(text, raw, unsure), names)))
     words = Words(text, tokens, {}, frozenset(unsure))
     _match(words)
     _insert(words, lists)
@@ -198,6 +210,14 @@ def _merged(text: str, tokens: list[Token], unsure: set[int]) -> Iterator[Token]
             # A suffix arrives as a cast in three tokens of one place: `5L` as `5 :: L`.
             yield _number(text, token, negative=index > 0 and tokens[index - 1].token_type is Kind.DASH)
             index += 3 if following is not None and following.start == token.start else 1
+        elif token.token_type is Kind.HEX_STRING and text[token.start] == "0":
+            yield _at(Kind.VAR, text[token.start : token.end + 1], token, token)  # to Spark 0x1F is a name
+            index += 1
+        elif token.text.startswith("~") and token.token_type in _TILDES:
+            # To sqlglot `~~` is LIKE, as in PostgreSQL; to Spark it is a `~` of a `~`.
+            for place, sign in enumerate(token.text, token.start):
+                yield Token(Kind.TILDE if sign == "~" else Kind.STAR, sign, token.line, token.col, place, place)
+            index += 1
         elif _is_bang(token, following) and following is not None:
             kind = Kind.LTE if following.token_type is Kind.GT else Kind.GTE
             yield _at(kind, text[token.start : following.end + 1], token, following)
@@ -218,6 +238,8 @@ def _number(text: str, token: Token, *, negative: bool) -> Token:
     if _CUT_NUMBER.fullmatch(token.text):
         return _at(Kind.VAR, token.text, token, token)
     written = text[token.start : token.end + 1]
+    if _POINTED_INT.fullmatch(written):
+        raise complain(text, token.start, "an integer of a type has no point", "Write 5L, or 5.0.")
     if (type_ := beyond(written, negative=negative)) is not None:
         what = f"the number is too large for a {type_}, or has too many digits"
         raise complain(text, token.start, what, "Spark has no such literal: write a number that it can hold.")
@@ -304,6 +326,22 @@ def _named(tokens: Iterator[Token], names: set[TokenType]) -> Iterator[Token]:
             kind = Kind.VAR
         yield token if kind is token.token_type else _at(kind, token.text, token, token)
         before = [before[1], kind]
+
+
+def _called(tokens: list[Token]) -> list[Token]:
+    """The same, where operators that stand as functions are names: `in(x, 1, 2)`, `and(a, b)`."""
+    value = False  # whether a value has just ended, so that an operator may follow
+    made: list[Token] = []
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        called = index + 1 < len(tokens) and tokens[index + 1].token_type is Kind.L_PAREN
+        if kind in _CALLABLE and called and not value:
+            made.append(_at(Kind.VAR, token.text, token, token))
+            continue
+        made.append(token)
+        if kind is not Kind.NOT:
+            value = kind not in _BEFORE_VALUE
+    return made
 
 
 def _match(words: Words) -> None:

@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 import pyarrow as pa
+from pyarrow import types as pt
 from sqlglot import exp
 
 from tamis.predicate.compare.kinds import Kind, castable, clashing, kind_of
 from tamis.predicate.sql.folding import CASTS, fold
 from tamis.predicate.sql.terms import path_of
 from tamis.predicate.sql.types import target
-from tamis.predicate.type_names import a_type
+from tamis.predicate.sql.units import INTERVAL_MICROS, INTERVAL_MONTHS
+from tamis.predicate.type_names import a_type, is_list
 
 __all__ = ["TypeFaultError", "condition_fault", "type_of"]
 
@@ -26,6 +28,12 @@ Classes = tuple[type, ...]
 
 _BOOLEAN, _NUMBER, _TEXT = pa.bool_(), pa.float64(), pa.string()
 """Of numbers only the kind matters here: any of them stands for all."""
+_DAYS, _MONTHS, _ARRAY = pa.duration("us"), pa.month_day_nano_interval(), pa.list_(pa.null())
+_NESTED: Final = {
+    exp.DataType.Type.ARRAY: _ARRAY,
+    exp.DataType.Type.STRUCT: pa.struct([]),
+    exp.DataType.Type.MAP: pa.map_(pa.string(), pa.null()),
+}
 _COMPARISONS: Final[Classes] = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 _PREDICATES: Final[Classes] = (*_COMPARISONS, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Is)
 _NOT_READ: Final[Classes] = (exp.Query, exp.Lambda, exp.Kwarg, exp.Star, exp.Alias)
@@ -35,6 +43,7 @@ _OPERATORS: Final[Classes] = (exp.Binary,)
 _SUMS: Final[Classes] = (exp.Add, exp.Sub)
 _PRODUCTS: Final[Classes] = (exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
 _CONDITION_KINDS: Final[set[Kind | None]] = {None, "void", "boolean", "text"}
+_CASE_KINDS: Final[set[Kind | None]] = {None, "boolean"}
 _NUMBER_KINDS: Final[set[Kind | None]] = {"number", "text", "void"}
 _DAY_KINDS: Final[set[Kind | None]] = {None, "void", "text", "moment"}
 _PLAIN_KINDS: Final[set[Kind | None]] = {None, "void", "boolean", "number", "text", "binary", "moment", "time"}
@@ -79,8 +88,14 @@ def type_of(expression: exp.Expression, columns: Columns) -> pa.DataType | None:
             _check_conditions(types)
             return _BOOLEAN
         case exp.Cast():
-            to = target(expression.to)  # a try_cast is safe, and refused all the same
-            return _cast(types[0], to)
+            # A try_cast is safe, and refused all the same.
+            return _cast(types[0], _target(expression.to))
+        case exp.Interval():
+            return _interval(expression)
+        case exp.Array():
+            return _ARRAY
+        case exp.Bracket():
+            return _element(types[0])
         case exp.In() if expression.args.get("query") is None and expression.args.get("unnest") is None:
             _check_common(types, "compared with")
         case exp.Between():
@@ -91,7 +106,7 @@ def type_of(expression: exp.Expression, columns: Columns) -> pa.DataType | None:
         case exp.Case():
             return _case(expression, columns)
         case exp.If():
-            _check_conditions(types[:1])
+            _check_conditions(types[:1], _CASE_KINDS | {"void"})
             return _common(types[1:], "in one IF with")
         case exp.Anonymous():
             return _function(expression.name.lower(), types)
@@ -122,9 +137,10 @@ def _is_mixed(expression: exp.Expression) -> bool:
     return any(isinstance(child, _OPERATORS) and not isinstance(child, (*plain, exp.Dot)) for child in inside)
 
 
-def _check_conditions(types: Iterable[pa.DataType | None]) -> None:
+def _check_conditions(types: Iterable[pa.DataType | None], kinds: set[Kind | None] = _CONDITION_KINDS) -> None:
+    """All of the types are those of conditions: beside AND, OR and NOT Spark makes a truth value of a text."""
     for type_ in types:
-        if type_ is not None and kind_of(type_) not in _CONDITION_KINDS:
+        if type_ is not None and kind_of(type_) not in kinds:
             raise TypeFaultError(f"{a_type(type_)} stands as a condition")
 
 
@@ -160,13 +176,34 @@ def _cast(source: pa.DataType | None, to: pa.DataType | None) -> pa.DataType | N
     return to
 
 
+def _target(to: exp.DataType) -> pa.DataType | None:
+    """As a literal may have it, or one of the others that casts name; of a nested type only the kind."""
+    if isinstance(to.this, exp.Interval):
+        return _interval(to.this)
+    return target(to) or _NESTED.get(to.this)
+
+
+def _element(type_: pa.DataType | None) -> pa.DataType | None:
+    if type_ is not None and is_list(type_):
+        return type_.value_type
+    return type_.item_type if type_ is not None and pt.is_map(type_) else None
+
+
+def _interval(interval: exp.Interval) -> pa.DataType | None:
+    """Of days or of months; None if it says so in its text alone."""
+    unit = interval.args.get("unit")
+    first = unit.this if isinstance(unit, exp.IntervalSpan) else unit
+    name = "" if first is None else first.name.lower().removesuffix("s")
+    return _MONTHS if name in INTERVAL_MONTHS else _DAYS if name in INTERVAL_MICROS else None
+
+
 def _case(case: exp.Case, columns: Columns) -> pa.DataType | None:
     tested = None if case.this is None else type_of(case.this, columns)
     values: list[pa.DataType | None] = []
     for branch in case.args["ifs"]:
         when = type_of(branch.this, columns)
         if case.this is None:
-            _check_conditions([when])
+            _check_conditions([when], _CASE_KINDS)
         else:
             _check_common([tested, when], "compared with")
         values.append(type_of(branch.args["true"], columns))
@@ -179,8 +216,13 @@ def _function(name: str, types: list[pa.DataType | None]) -> pa.DataType | None:
     kinds = [None if type_ is None else kind_of(type_) for type_ in types]
     if name in CASTS and len(types) == 1 and not name.startswith("to_"):
         return _cast(types[0], CASTS[name])
+    if name == "array":
+        return _ARRAY
     if name in _FIRST_OF_ALL:
         return _common(types, f"in one {name} with")
+    if name == "nullif" and len(types) == 2:  # noqa: PLR2004 - the value, and what makes it NULL
+        _check_common(types, "compared with")
+        return types[0]
     if name in _OF_DAYS and len(types) == 1:
         _check_kind(types[0], kinds[0], _DAY_KINDS, name)
         return None if name == "last_day" else _NUMBER
@@ -210,7 +252,9 @@ def _arithmetic(expression: exp.Expression, types: list[pa.DataType | None]) -> 
     if "number" in kinds and set(kinds) <= _NUMBER_KINDS:
         return _NUMBER
     known = [type_ for type_ in types if type_ is not None]
-    odd = {"boolean", "binary", "array", "struct", "map"} if isinstance(expression, (*_SUMS, *_PRODUCTS)) else set()
+    odd = {"boolean", "binary", "array", "struct", "map"}
+    if isinstance(expression, _PRODUCTS):
+        odd.add("moment")
     for type_ in known:
         if kind_of(type_) in odd:
             raise TypeFaultError(f"{a_type(type_)} is computed with")

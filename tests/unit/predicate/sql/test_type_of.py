@@ -45,6 +45,18 @@ SCHEMA = Schema(tuple(Column(place, (name,), type_) for place, (name, type_) in 
         ("m = m", "Spark compares no maps"),
         ("'true'", "a string stands as a condition"),
         ("NOT (i + 1)", "stands as a condition"),
+        ("if('x', b, true) OR i = 5", "a string stands as a condition"),
+        ("CASE WHEN NULL THEN b END OR i = 5", "a void stands as a condition"),
+        ("arr[0] = true OR i = 5", "an int is compared with a boolean"),
+        ("m['k'] = dt OR i = 5", "an int is compared with a date"),
+        ("nullif(i, dt) IS NULL OR i = 5", "an int is compared with a date"),
+        ("dt * 2 IS NULL OR i = 5", "a date is computed with"),
+        ("(5 = interval 1 day) OR i = 5", "an int is compared with an interval of days"),
+        ("interval '1-2' year to month > interval 3 hours OR i = 5", "an interval of months is compared with"),
+        ("i = 5 AND true < array(1)", "a boolean is compared with an array<void>"),
+        ("i = cast(NULL AS array<int>)", "an int is compared with an array<void>"),
+        ("s = cast(NULL AS interval day)", "a string is compared with an interval of days"),
+        ("i IN (cast(NULL AS struct<p int>))", "an int is compared with a struct<>"),
     ],
 )
 def test_types_that_spark_refuses_are_refused_in_every_part(text: str, fault: str) -> None:
@@ -62,8 +74,21 @@ def test_types_that_spark_refuses_are_refused_in_every_part(text: str, fault: st
         *("cast(ts AS bigint) > 5", "cast(i AS timestamp) > ts", "cast(arr AS string) = 'x'", "cast(i AS boolean)"),
         *("dt + 1 = date '2024-01-16'", "dt - date '2024-01-15' > interval 1 day", "dt < ts", "ts = 'x' || s"),
         *("exists(arr, i -> i = 'a')", "i IN (SELECT true)", "s:a = 5", "arr = array(5)", "nosuch(i) = true"),
-        *("case when i = 5 then true end", "case i when 5 then b else 'x' end", "if(b, 1, '2') = 1"),
-        *("i = 5 OR 'x' = 5", "i = ${x}", "m['k'] = 5", "year(s) = 2024", "lower(dt) = 'x'", "cast('5' AS int) = i"),
+        *(
+            "case when i = 5 then true end",
+            "case i when 5 then b else 'x' end",
+            "if(b, 1, '2') = 1",
+            "if(NULL, b, b)",
+        ),
+        *(
+            "i = 5 OR 'x' = 5",
+            "i = ${x}",
+            "m['k'] = 5",
+            "year(s) = 2024",
+            "lower(dt) = 'x'",
+            "arr = array()",
+            "cast('5' AS int) = i",
+        ),
     ],
 )
 def test_what_spark_may_take_is_taken(text: str) -> None:
