@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from tamis.errors import TamisError
@@ -130,8 +131,8 @@ def refused_by_spark(rows: DataFrame, text: str) -> str:
         rows.where(text)
     except ParseException:
         return "parser"
-    except AnalysisException:
-        return "analysis"
+    except (AnalysisException, Py4JJavaError):
+        return "analysis"  # the latter where Spark lacks the words for its error
     except PySparkException as error:
         return "parser" if "INTERVAL" in str(error) or "DECIMAL" in str(error) else "analysis"
     return ""

@@ -8,7 +8,7 @@ from tamis.predicate.compare.split import Split
 from tamis.predicate.keys import Key, KeySpan, successor
 from tamis.predicate.values import ValueSet
 
-__all__ = ["Accepted", "NullableList", "accepted", "points", "run"]
+__all__ = ["Accepted", "NullableList", "accepted", "points", "run", "spans"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,29 @@ def points(splits: list[Split], span: KeySpan) -> Accepted | None:
             keys.append(at)
     listed = ValueSet.of_keys(keys).clip(span)
     return Accepted(listed, listed)
+
+
+def spans(splits: list[Split], span: KeySpan) -> Accepted:
+    """The set of a list whose members may each be several keys, in one go: what equals one is in [at, after)."""
+    outer = _joined([(split.at[0], split.after[1]) for split in splits], span)
+    inner = _joined([(split.at[1], split.after[0]) for split in splits], span)
+    return accepted(outer, inner, exact=all(split.exact for split in splits))
+
+
+def _joined(runs: list[tuple[Key, Key]], span: KeySpan) -> ValueSet:
+    """What is in any of the runs [start, end), within the type's span: as a union of run() of each."""
+    least, greatest = span.least, span.greatest
+    cuts: list[Key] = []
+    for start, end in sorted(run for run in runs if run[0] < run[1]):  # type: ignore[operator] # one kind of key a type
+        if end <= least or (greatest is not None and start > greatest):  # type: ignore[operator] # as above
+            continue
+        if cuts and start <= cuts[-1]:  # type: ignore[operator] # as above
+            cuts[-1] = max(cuts[-1], end)
+        else:
+            cuts += (start, end)
+    open_first = bool(cuts) and cuts[0] <= least  # type: ignore[operator] # as above
+    open_last = bool(cuts) and greatest is not None and cuts[-1] > greatest  # type: ignore[operator] # as above
+    return ValueSet.of_cuts(cuts[open_first : len(cuts) - open_last], inside_first=open_first)
 
 
 def accepted(outer: ValueSet, inner: ValueSet, *, exact: bool = True, at_null: bool | None = None) -> Accepted:

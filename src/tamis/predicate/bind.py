@@ -23,7 +23,7 @@ from pyarrow import types as pt
 
 from tamis.errors import BindError
 from tamis.predicate import nodes as n
-from tamis.predicate.accepted import Accepted, NullableList, accepted, points, run
+from tamis.predicate.accepted import Accepted, NullableList, accepted, points, run, spans
 from tamis.predicate.bound import AllOf, AnyOf, Bound, BoundPredicate, Known, Leaf, Unclear
 from tamis.predicate.compare.columns import column_keys
 from tamis.predicate.compare.functions import is_utf8, prefix_end, pull, result_type
@@ -227,8 +227,10 @@ class _Binder:
         splits = listed(target.type, literals, self.zone, target.column.name) if has_order(target.type) else None
         if splits is None:
             return None
-        sets = points(splits, key_span(target.column.type)) if not target.calls else None
-        if sets is None:
+        span = key_span(target.column.type)
+        if not target.calls:
+            sets = points(splits, span) or spans(splits, span)
+        else:
             members = [self._compared("=", self._pull(split_, target), target) for split_ in splits]
             outer, inner = (
                 ValueSet.union_of([getattr(member, side) for member in members]) for side in ("outer", "inner")

@@ -20,7 +20,7 @@ from tamis.predicate.compare.exact import decimal_literal, int_literal
 from tamis.predicate.nodes import Literal
 from tamis.predicate.type_names import is_text
 
-__all__ = ["MIN_COLUMN", "LiteralColumn", "column_of"]
+__all__ = ["MIN_COLUMN", "LiteralColumn", "column_of", "natural"]
 
 MIN_COLUMN: Final = 100
 """Fewest literals to make a column of: shorter lists gain nothing."""
@@ -75,11 +75,11 @@ class LiteralColumn(Sequence[Literal]):
             elif type_ is not None:
                 yield Literal(value, type_)
             else:
-                yield _natural(value)
+                yield natural(value)
 
 
-def _natural(value: int | str) -> Literal:
-    """A number with the type that Spark gives it as it is written."""
+def natural(value: int | str) -> Literal:
+    """A number with the type that Spark gives it as it is written: of at most 38 digits."""
     exact = Decimal(value) if isinstance(value, str) and "." in value else int(value)
     literal = None
     if isinstance(exact, int):

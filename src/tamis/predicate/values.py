@@ -67,6 +67,11 @@ class ValueSet:
         return cls(_cuts(key for key in (start, end) if key is not None), inside_first=start is None)
 
     @classmethod
+    def of_cuts(cls, cuts: Sequence[Key], *, inside_first: bool) -> ValueSet:
+        """What lies between every other two of the cuts, strictly ascending; or, if inside_first, the rest."""
+        return cls(_cuts(cuts), inside_first) if cuts else cls(np.empty(0, np.int64), inside_first)
+
+    @classmethod
     def of_keys(cls, keys: Iterable[Key] | npt.NDArray[Any]) -> ValueSet:
         """Just these keys, in any order, repeated or not."""
         points = np.sort(keys if isinstance(keys, np.ndarray) else _cuts(keys))

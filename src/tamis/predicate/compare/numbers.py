@@ -89,7 +89,7 @@ def listed_numbers(
         if isinstance(value, Fraction):
             split = _numbered(value, scale, lost)
             if kinds != {"number"}:
-                split = split.hull(_rounded(_double(value), scale, _double))
+                split = split.hull(_rounded(_double(*value.as_integer_ratio()), scale, _double))
         else:
             split = _rounded(value, scale, _double).hull(_rounded(value, scale, _float))
             if not math.isnan(value) and not math.isinf(value):
@@ -156,7 +156,7 @@ def _double_text(text: str) -> str:
     return text[:-1] if lowered[-1:] in {"d", "f"} and lowered not in {"inf", "+inf", "-inf"} else text
 
 
-def _rounded(value: float, scale: int, rounding: Callable[[Fraction], float]) -> Split:
+def _rounded(value: float, scale: int, rounding: Callable[[int, int], float]) -> Split:
     """The split of unscaled numbers n by value, where n / 10**scale is first rounded as Spark does."""
     if math.isnan(value) or value == math.inf:
         far = 10 ** (MAX_DIGITS + 1)
@@ -165,34 +165,39 @@ def _rounded(value: float, scale: int, rounding: Callable[[Fraction], float]) ->
         far = -(10 ** (MAX_DIGITS + 1))
         return Split((far, far), (far, far))
 
+    power = 10**scale
+    centre = round(Fraction(value) * power)
+
     def first(reached: Callable[[float], bool]) -> int:
-        # Rounding is monotone: bisect for the least n that reaches value. A double is within 2**-23 of its source.
-        centre = Fraction(value) * 10**scale
-        reach = abs(centre) / 2**20 + 2
-        low, high = math.floor(centre - reach), math.ceil(centre + reach)
-        while low < high:
+        # Rounding is monotone: bisect for the least n that reaches value, from both sides of the number itself.
+        low, high, step = centre - 1, centre, 1
+        while not reached(rounding(high, power)):
+            low, high, step = high, high + step, 2 * step
+        while reached(rounding(low, power)):
+            low, high, step = low - step, low, 2 * step
+        while high - low > 1:
             middle = (low + high) // 2
-            if reached(rounding(Fraction(middle, 10**scale))):
+            if reached(rounding(middle, power)):
                 high = middle
             else:
-                low = middle + 1
-        return int(low)
+                low = middle
+        return int(high)
 
     at, after = first(lambda number: number >= value), first(lambda number: number > value)
     return Split((at, at), (after, after))
 
 
-def _double(value: Fraction) -> float:
-    """The nearest double, ties to even; infinite if it is too large."""
+def _double(number: int, power: int = 1) -> float:
+    """The double nearest to number / power, ties to even; infinite if it is too large."""
     try:
-        return float(value)
+        return number / power
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf if number > 0 else -math.inf
 
 
-def _float(value: Fraction) -> float:
+def _float(number: int, power: int = 1) -> float:
     """The nearest float, by way of the nearest double: as Java narrows a double."""
-    return _narrowed(_double(value))
+    return _narrowed(_double(number, power))
 
 
 def _narrowed(value: float) -> float:
@@ -208,8 +213,8 @@ def floating(type_: pa.DataType, literal: Literal, where: str) -> Split:
     value = _number(literal, where, type_)
     if not isinstance(value, Fraction):
         return Split.key(float_key(value))
-    split = Split.key(float_key(_double(value)))
+    split = Split.key(float_key(_double(*value.as_integer_ratio())))
     if pt.is_float32(type_) and pt.is_integer(literal.type):
         # An integer beside a float becomes a double under ANSI rules, a float without them.
-        split = split.hull(Split.key(float_key(_float(value))))
+        split = split.hull(Split.key(float_key(_float(*value.as_integer_ratio()))))
     return split

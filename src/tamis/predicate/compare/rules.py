@@ -44,7 +44,8 @@ def check_kinds(type_: pa.DataType, literals: Sequence[Literal], where: str) -> 
     if pt.is_map(type_):
         raise unordered(where, type_)
     if isinstance(literals, LiteralColumn):
-        literals = literals[:1] if literals.type is None else (Literal(None, literals.type),)
+        first = literals.values.is_valid().index(True).as_py()
+        literals = () if first < 0 else (literals[first],)  # the others are of its kind
     kinds = [kind_of(literal.type) for literal in literals]
     if clashing([kind_of(type_), *kinds]) is None:
         return

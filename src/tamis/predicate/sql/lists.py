@@ -1,9 +1,9 @@
 r"""Long lists of plain literals in a WHERE text, read as columns before the text is cut into words.
 
-    id IN (1, 2, -3, NULL)      s IN ('a', 'it''s', 'b\n')      x IN (1.5, 2)      d IN (date '2024-01-15', ...)
+    id IN (1, 2, -3, NULL)      s IN ('a', 'it''s', 'b\n')      x IN (1.5, 2, '3')      d IN (date '2024-01-15', ...)
 
 Law: a list is read here only if it means the same as its members one by one would. What is not sure is left to the
-words: a comment before it, other kinds of literals, kinds that are mixed, a string that only Spark can read.
+words: a comment before it, other kinds of literals, a string that only Spark can read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.predicate.literals import MIN_COLUMN, LiteralColumn
+from tamis.predicate.literals import MIN_COLUMN, LiteralColumn, natural
+from tamis.predicate.nodes import Literal
 from tamis.predicate.sql.escapes import has_surrogate, unescaped
 
 __all__ = ["ListColumn", "long_lists"]
@@ -42,6 +43,8 @@ def _list(item: str) -> re.Pattern[str]:
 
 
 _SINGLE, _DOUBLE = r"'[^'\\]*+(?:(?:''|\\.)[^'\\]*+)*+'", r'"[^"\\]*+(?:(?:""|\\.)[^"\\]*+)*+"'
+_MEMBER: Final = re.compile(rf"{_SINGLE}|-?[0-9]++(?:\.[0-9]++)?+|NULL", re.IGNORECASE | re.DOTALL)
+_NULL: Final = Literal(None, pa.null())
 _DAY, _CLOCK = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
 _ESCAPED: Final = re.compile(r"""''|""|\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[01][0-7]{2}|.)""", re.DOTALL)
 
@@ -52,7 +55,8 @@ class ListColumn:
 
     start: int
     end: int
-    column: LiteralColumn
+    column: LiteralColumn | tuple[Literal, ...]
+    """A tuple where kinds are mixed."""
 
 
 def long_lists(text: str) -> list[ListColumn]:
@@ -120,6 +124,26 @@ def _strings(quote: str) -> Callable[[str], LiteralColumn | None]:
     return read
 
 
+def _mixed(body: str) -> tuple[Literal, ...] | None:
+    """Numbers among texts: each as it would be by itself, without cutting the text into words."""
+    if "${" in body:
+        return None
+    members: list[Literal] = []
+    for item in _MEMBER.findall(body):
+        if item[0] == "'":
+            value = _plain(item[1:-1], "'")
+            if has_surrogate(value):
+                return None
+            members.append(Literal(value, pa.string()))
+        elif item[0] in "nN":
+            members.append(_NULL)
+        elif len(item) > MAX_DIGITS:
+            return None
+        else:
+            members.append(natural(item))
+    return tuple(members)
+
+
 def _plain(raw: str, quote: str) -> str:
     """A string's characters, from what stands between its quotes."""
     if "\\" not in raw:
@@ -147,5 +171,6 @@ _SHAPES: Final = (
     (_list(rf"date\s*+'{_DAY}'"), _typed(pa.date32(), pa.date32())),
     (_list(rf"timestamp\s*+'{_DAY}[ T]{_CLOCK}'"), _typed(_ZONED, _WALL)),
     (_list(rf"timestamp_ntz\s*+'{_DAY}[ T]{_CLOCK}'"), _typed(_WALL, _WALL)),
+    (_list(rf"-?[0-9]++(?:\.[0-9]++)?+|{_SINGLE}"), _mixed),
 )
 """Kinds of lists that are read as columns, the commonest first."""

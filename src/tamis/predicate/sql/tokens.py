@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from tamis.errors import ParseError
 from tamis.predicate.literals import LiteralColumn
+from tamis.predicate.nodes import Literal
 from tamis.predicate.sql.comments import without_comments
 from tamis.predicate.sql.escapes import has_surrogate, unescaped
 from tamis.predicate.sql.lists import ListColumn, long_lists
@@ -87,8 +88,8 @@ class Words:
     """Where the bracket or CASE that opens at an index is closed."""
     unsure: frozenset[int] = frozenset()
     """Where strings start whose value only Spark knows: it replaces `${name}` before it parses."""
-    lists: dict[int, LiteralColumn] = field(default_factory=dict)
-    """Long lists that were read as a column: each is one token, at this index."""
+    lists: dict[int, LiteralColumn | tuple[Literal, ...]] = field(default_factory=dict)
+    """Long lists that were read at once: each is one token, at this index."""
 
     def kind(self, index: int) -> TokenType | None:
         """The kind of token at index; None past the end."""

@@ -48,6 +48,10 @@ _NUMBER_KINDS: Final[set[Kind | None]] = {"number", "text", "void"}
 _DAY_KINDS: Final[set[Kind | None]] = {None, "void", "text", "moment"}
 _PLAIN_KINDS: Final[set[Kind | None]] = {None, "void", "boolean", "number", "text", "binary", "moment", "time"}
 _OF_DAYS: Final = {"year", "month", "quarter", "dayofyear", "weekofyear", "last_day"}
+_CONDITIONS: Final = {
+    *("in", "and", "or", "not", "between", "like", "ilike", "rlike", "isnull", "isnotnull", "isnan", "equal_null"),
+    *("startswith", "endswith", "contains", "array_contains", "exists", "forall"),
+}
 _FIRST_OF_ALL: Final = {"coalesce", "nvl", "ifnull"}
 
 
@@ -229,6 +233,8 @@ def _function(name: str, types: list[pa.DataType | None]) -> pa.DataType | None:
     if name in {"lower", "upper"} and len(types) == 1:
         _check_kind(types[0], kinds[0], _PLAIN_KINDS, name)
         return _TEXT
+    if name in _CONDITIONS:
+        return _BOOLEAN
     return _NUMBER if name in {"length", "size", "cardinality"} and len(types) == 1 else None
 
 

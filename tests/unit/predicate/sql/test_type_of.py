@@ -50,6 +50,7 @@ SCHEMA = Schema(tuple(Column(place, (name,), type_) for place, (name, type_) in 
         ("arr[0] = true OR i = 5", "an int is compared with a boolean"),
         ("m['k'] = dt OR i = 5", "an int is compared with a date"),
         ("nullif(i, dt) IS NULL OR i = 5", "an int is compared with a date"),
+        ("i BETWEEN in(5, 1) AND 2", "an int is compared with a boolean"),
         ("dt * 2 IS NULL OR i = 5", "a date is computed with"),
         ("(5 = interval 1 day) OR i = 5", "an int is compared with an interval of days"),
         ("interval '1-2' year to month > interval 3 hours OR i = 5", "an interval of months is compared with"),
