@@ -107,11 +107,18 @@ class JoinPlan:
         check_names("columns", columns)
         check_types(types)
         from tamis.spark.join import joined
-        from tamis.spark.within import within
+        from tamis.spark.read import read_plan
+        from tamis.spark.session import is_case_sensitive
+        from tamis.spark.within import UNASKED, within
 
         if isinstance(columns, str):
             columns = [columns]
         if columns is not None:
             columns = list(dict.fromkeys([*columns, *(path[0] for path in self.on.columns)]))
-        rows = self.plan.read(self.other.sparkSession, columns=columns, types=types)
-        return joined(within(rows, self.keys, self.plan.source, backticked), self.other, self.on)
+        plan, spark = self.plan, self.other.sparkSession
+        told = within(self.keys, plan.source, backticked, sensitive=is_case_sensitive(spark))
+        options = {} if told is None else UNASKED
+        rows = read_plan(
+            plan, plan.source, spark, columns=columns, types=types, storage=plan.storage, options=options
+        )
+        return joined(rows if told is None else rows.where(told), self.other, self.on)

@@ -18,12 +18,18 @@ from pyiceberg.transforms import parse_transform
 import tamis
 from tamis.errors import BindError, FilterInputError, JoinError
 from tamis.sieve.join.runtime import RuntimeFilter
+from tamis.spark import read
 from tamis.spark.keys import looked_at
 from tamis.table import Table
 from tests.making.manifests import create
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from tamis.formats.scan import FileFormat
+    from tamis.spark.relation import Relation
+    from tamis.spark.stores import Reach
 
 ZONE = "spark.sql.session.timeZone"
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -392,3 +398,26 @@ def test_readers_of_files_are_told_the_keys_where_no_row_is_kept_without_a_match
     many = spark.range(3, 93).selectExpr("int(id) as id")
     assert "GreaterThanOrEqual(id,3)" in pushed(many, "semi")
     assert "LessThanOrEqual(id,92)" in pushed(many, "inner")
+
+
+def test_readers_that_are_told_the_keys_ask_no_dictionaries(
+    table: Table, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parquet's reader makes a set of all values of a dictionary for each key: it took longer than to read the rows.
+
+    A condition of the user's own is another matter: a dictionary may tell that a text is nowhere in a part.
+    """
+    asked: list[str | None] = []
+    listed = read.relation
+
+    def noted(reach: Reach, kind: FileFormat, schema: StructType, paths: list[str], more: dict[str, str]) -> Relation:
+        asked.append(more.get("parquet.filter.dictionary.enabled"))
+        return listed(reach, kind, schema, paths, more)
+
+    monkeypatch.setattr(read, "relation", noted)
+    few = spark.range(3, 60, 4)
+    table.join(few, "id")
+    table.join(few, "id", how="left")
+    table.join(few.selectExpr("'eu' as Region"), "Region")
+    table.plan("id = 3").read(spark)
+    assert asked == ["false", None, None, None]

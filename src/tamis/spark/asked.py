@@ -53,11 +53,17 @@ class Reading:
     """Files of which only Spark can tell whether they are those that the metadata describes."""
     called: dict[str, str] | None = None
     """Paths by what Spark calls the files, to be told as frames are made; None if rows have the paths themselves."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Further options of Spark's readers."""
 
     @property
     def spark(self) -> SparkSession:
         """The session."""
         return self.reach.spark
+
+    def told(self, group: FileGroup) -> dict[str, str]:
+        """The options of the reader of the group's files."""
+        return dict(self.options + group.options)
 
     def wants(self, field: ReadField, *, holds: bool = False) -> bool:
         """Whether a column is asked for, or may be filtered by. One that Spark has no type for is not offered.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -34,7 +35,7 @@ from tamis.spark.read import read_plan
 from tamis.spark.session import is_case_sensitive
 from tamis.spark.telling import DELETED, INSERTED, KEPT, KIND, MATCHED, SEEN, UPDATED, WAS_AT, WAS_IN
 from tamis.spark.types import write_type
-from tamis.spark.within import within
+from tamis.spark.within import UNASKED, within
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,7 +135,7 @@ class MergeRows:
         matched, if any row matches, since those to insert are found by the files that are told.
         """
         called: dict[str, str] = {}
-        pairs = self._within(self._target([FILE], called)).join(self._marked_source(), self._on, "inner")
+        pairs = self._near([FILE], called).join(self._marked_source(), self._on, "inner")
         knows = self.tells and self.source.rows <= MOST_SET
         file = f.col(_AT_FILE)
         if knows or not self.inserts:
@@ -145,7 +146,7 @@ class MergeRows:
 
     def check_matches(self) -> None:
         """MergeMatchError if a row of the target matches several of the source."""
-        target = self._within(self._target([FILE, POSITION]))
+        target = self._near([FILE, POSITION])
         pairs = target.join(self._marked_source(), self._on, "inner").select(_AT_FILE, _AT)
         several = pairs.groupBy(_AT_FILE, _AT).count().where("count > 1").limit(1).collect()
         if several:
@@ -166,8 +167,7 @@ class MergeRows:
         whole = not marks or bool(c.of(self.clauses, c.BY_SOURCE))
         once = self.source.unique or self.needs_one_match
         places = [FILE, POSITION] if marks or not once else []
-        target = self._target([*places, *self.lineage])
-        rows = target if whole else self._within(target)
+        rows = (self._target if whole else self._near)([*places, *self.lineage])
         joined = rows.join(self._marked_source(), self._on, "left" if whole else "inner")
         if not once:  # a row that matches several is deleted, or left alone, once
             joined = joined.dropDuplicates([_AT_FILE, _AT])
@@ -186,7 +186,7 @@ class MergeRows:
         if tells:
             told.append(f.when(f.col(_SOURCE).isNotNull(), f.col(ROW)).alias(MATCHED))
         mine = [(number, one) for number, one in enumerate(self.clauses) if one.rows != c.NOT_MATCHED]
-        types = {one.name: one.dataType for one in target.schema.fields}
+        types = {one.name: one.dataType for one in rows.schema.fields}
         columns = self._columns(joined, stage, mine, types)
         names = (KIND, *((WAS_IN, WAS_AT) if marks else ()), *((MATCHED,) if tells else ()))
         return joined.select(*columns, *told), names
@@ -214,17 +214,23 @@ class MergeRows:
     def _on(self) -> Column:
         return f.expr(bracketed(self.on))
 
-    def _target(self, metadata: Sequence[str], called: dict[str, str] | None = None) -> DataFrame:
+    def _target(
+        self,
+        metadata: Sequence[str],
+        called: dict[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> DataFrame:
         chosen = narrowed(self.plan, only=self.only, certain=None, unfiltered=True)
-        rows = read_plan(chosen, self.table, self.spark, metadata_columns=metadata, called=called)
+        rows = read_plan(chosen, self.table, self.spark, metadata_columns=metadata, called=called, options=options)
         # A source may well have columns of these names: it was read from a table with them.
         rows = rows.withColumnsRenamed({FILE: _AT_FILE, POSITION: _AT} if FILE in metadata else {})
         return rows.alias(self.aliases[0])
 
-    def _within(self, target: DataFrame) -> DataFrame:
+    def _near(self, metadata: Sequence[str], called: dict[str, str] | None = None) -> DataFrame:
         """The rows of the target that may match at all: files have statistics of their parts, too."""
-        alias = self.aliases[0]
-        return within(target, self.source.keys, self.table, lambda name: qualified(alias, name))
+        named, sensitive = partial(qualified, self.aliases[0]), is_case_sensitive(self.spark)
+        told = within(self.source.keys, self.table, named, sensitive=sensitive)
+        return self._target(metadata, called) if told is None else self._target(metadata, called, UNASKED).where(told)
 
     def _marked_source(self) -> DataFrame:
         return self.source.frame.withColumn(_SOURCE, f.lit(True)).alias(self.aliases[1])  # noqa: FBT003 - a literal

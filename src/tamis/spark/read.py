@@ -79,13 +79,15 @@ def read_plan(  # noqa: PLR0913 - each is a choice of its own, with a default
     types: Mapping[str, str] | None = None,
     storage: Store | None = None,
     called: dict[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """The rows that match, with the table's columns or those that are named, then the metadata columns.
 
     types say as what columns are shown that Spark has no type for by default, as SHOWN_AS has them.
     storage="catalog" has Spark's readers enter the table's store with what the table was opened with; if it is not
     given, as the plan was made. If called is given, a column of paths may have what Spark calls the file instead:
-    called is told what that means. It costs a row nothing, where the path itself has to be looked up.
+    called is told what that means. It costs a row nothing, where the path itself has to be looked up. options are
+    further ones of Spark's readers, which must not change the rows.
     """
     check_zone(plan.sieve.predicate, spark)
     check_meaning(plan.sieve.predicate, source.schema, spark)
@@ -99,20 +101,17 @@ def read_plan(  # noqa: PLR0913 - each is a choice of its own, with a default
     asked_about = chosen_metadata(metadata_columns, source.metadata_columns, scan)
     scan = with_stored(scan, asked_about)
     needed = needed_columns(scan, chosen, plan, spark, ways)
-    named = {column.path[0] for column in plan.sieve.predicate.columns}
-    compared = compared_columns(scan)
-    asked = frozenset({*chosen, *named, *compared})
-    predicate = plan.sieve.predicate
-    safe = frozenset(() if may_list_null(predicate.sql) else (column.path for column in predicate.columns))
+    sql, named = plan.sieve.predicate.sql, [column.path for column in plan.sieve.predicate.columns]
+    asked = frozenset({*chosen, *(path[0] for path in named), *compared_columns(scan)})
+    safe = frozenset(() if may_list_null(sql) else named)
     unknown = scan.unknown_sizes()
     check_distinct(scan.files["path"], unknown)
     reach = reach_of(spark, source, storage or storage_of(plan))
-    reading = Reading(reach, scan, chosen, asked_about, needed, predicate.sql, asked, safe, ways, unknown, called)
+    more = (called, tuple((options or {}).items()))
+    reading = Reading(reach, scan, chosen, asked_about, needed, sql, asked, safe, ways, unknown, *more)
     frames = [_frame(reading, group) for group in scan.groups if not group.merged]
     frames += _merged_frames(reading, [group for group in scan.groups if group.merged])
-    if not frames:
-        return _empty(reading)
-    return united(frames)
+    return united(frames) if frames else _empty(reading)
 
 
 def _frame(reading: Reading, group: FileGroup) -> DataFrame:
@@ -218,7 +217,7 @@ def _by_spark(reading: Reading, group: FileGroup) -> DataFrame:
     in_files = [field for field in fields if _in_files(field, group)]
     read, places = shared(in_files, scan.own)
     names = read_names(read, scan.own)
-    found = relation(reading.reach, group.file_format, read_schema(read, names), paths, dict(group.options))
+    found = relation(reading.reach, group.file_format, read_schema(read, names), paths, reading.told(group))
     veil = Veil(group.file_format, group.ordinary, reading.safe)
     if not reading.unknown.isdisjoint(paths):
         found = same_sizes(reading.spark, found, scan.files["size"].take(pa.array(group.numbers)).combine_chunks())
