@@ -31,6 +31,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from tamis.errors import ExecutorError, TamisError
+from tamis.spark.archives import remember_archives
 from tamis.spark.session import checked
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Shipped:
         sys.path += [folder for folder in _unpacked(self.archives) if folder not in sys.path]
         function, arguments = pickle.loads(self.pickled)  # noqa: S301 - as Spark does with every function
         yield from function(batches, *arguments)
+        remember_archives()
 
 
 def ship(spark: SparkSession) -> None:
