@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 
-__all__ = ["LONG", "TIMES", "Extent", "OrcFooter", "patched", "read_footer", "writer_zones"]
+__all__ = ["LONG", "LZ4", "TIMES", "Extent", "OrcFooter", "inflated_chunk", "patched", "read_footer", "writer_zones"]
 
 TAIL: Final = 1 << 16
 """Bytes to read at first, from the end: a footer is mostly smaller."""
@@ -21,7 +21,8 @@ TIMES: Final = frozenset({9, 18})
 """The kinds of columns that are times: without a zone, and with one."""
 DATE: Final = 15
 LONG: Final = 4
-_NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
+_NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
+LZ4: Final = 4
 _UTC: Final = 3
 """Bounds of times in UTC, where older writers have those in their own zone."""
 _MOST: Final = 256 << 20
@@ -138,7 +139,7 @@ def _inflated(content: bytes, codec: int) -> bytes | None:
             pieces.append(chunk)
         else:
             try:
-                piece = _inflated_chunk(chunk, codec)
+                piece = inflated_chunk(chunk, codec)
             except (OSError, ValueError, IndexError, pa.ArrowException, zlib.error):
                 return None
             if piece is None:
@@ -147,7 +148,7 @@ def _inflated(content: bytes, codec: int) -> bytes | None:
     return b"".join(pieces)
 
 
-def _inflated_chunk(chunk: bytes, codec: int) -> bytes | None:
+def inflated_chunk(chunk: bytes, codec: int) -> bytes | None:
     """What one chunk holds; None for another codec. An error of any kind if the chunk is damaged."""
     if codec == _ZLIB:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, _MOST)
@@ -156,7 +157,7 @@ def _inflated_chunk(chunk: bytes, codec: int) -> bytes | None:
     if codec == _SNAPPY:
         length, _ = _varint(chunk, 0)  # what comes out of it
         return bytes(pa.decompress(chunk, length, "snappy", asbytes=True)) if length <= _LARGEST_CHUNK else None
-    return _unpacked(chunk) if codec == _LZ4 else None
+    return _unpacked(chunk) if codec == LZ4 else None
 
 
 def _unpacked(chunk: bytes) -> bytes:
