@@ -65,7 +65,7 @@ def test_a_footer_says_the_same_however_it_is_compressed(tmp_path: Path, codec: 
 
 
 def test_blocks_of_lz4_are_unpacked_whatever_is_in_them() -> None:
-    """Arrow leaves the ends of such files as they are, Java's writers pack them: lengths of many bytes, and of none."""
+    """Arrow leaves the ends of such files as they are, Java packs them: lengths of many bytes, and of none."""
     chance = random.Random(5).randbytes(900)  # noqa: S311 - the same bytes on every run
     for data in (
         b"",
