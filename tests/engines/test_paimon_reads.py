@@ -100,6 +100,20 @@ def test_old_dates_in_orc_files_of_either_writer_are_the_days_that_were_written(
     same_as_java(spark, paimon, "old_days")
 
 
+@pytest.mark.parametrize("codec", ["lz4", "snappy"])
+def test_times_of_orc_files_are_read_however_these_are_compressed(
+    spark: SparkSession, paimon: PaimonEngine, codec: str
+) -> None:
+    """Older releases of Paimon take LZ4 unless told otherwise. What says which clock a file was written by is so too."""
+    table = f"compressed_{codec}"
+    options = {"bucket": "-1", "file.format": "orc", "file.compression": codec}
+    columns = {name: kind for name, kind in TYPES.items() if name in ("id", "dt", "t3", "t6", "l6", "s")}
+    create(paimon, table, columns, options=options)
+    rows = [{name: ROW[name] for name in columns} | {"id": number} for number in range(60)]
+    paimon("write", table, rows=rows)
+    assert same_as_java(spark, paimon, table).count() == 60
+
+
 def test_old_times_in_orc_files_fail_whoever_wrote_them(spark: SparkSession, paimon: PaimonEngine) -> None:
     """Java writes 1066-10-14 and reads 1066-10-20; its statistics, and pypaimon, have the day that was meant."""
     create(paimon, "old_times", {"id": "INT", "t": "TIMESTAMP(6)"}, options={"bucket": "-1", "file.format": "orc"})
