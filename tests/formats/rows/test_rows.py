@@ -14,7 +14,8 @@ from pyarrow import orc
 
 from tamis.formats.rows.conform import Misread, absent, conformed, shown_type
 from tamis.formats.rows.orc import exact
-from tamis.formats.rows.orc_footer import LZ4, inflated_chunk, patched, read_footer, writer_zones
+from tamis.formats.rows.orc_codecs import LZ4, LZO, inflated_chunk
+from tamis.formats.rows.orc_footer import patched, read_footer, writer_zones
 from tamis.formats.rows.reading import read_rows
 from tamis.formats.scan import ReadField
 
@@ -77,6 +78,22 @@ def test_blocks_of_lz4_are_unpacked_whatever_is_in_them() -> None:
         *(b"x" * n for n in range(14, 300)),
     ):
         assert inflated_chunk(pa.compress(data, "lz4_raw", asbytes=True), LZ4) == data
+
+
+def test_instructions_of_lzo_are_followed() -> None:
+    """Nothing in Python writes LZO: here is each instruction by hand, and an engine test has what Java writes."""
+    run, end = bytes([17 + 5]) + b"abcde", bytes([0x11, 0, 0])
+    for instruction, wanted in (
+        (b"", b""),
+        (bytes([0b0110_1001, 0]) + b"z", b"cdecz"),
+        (bytes([0b1110_0100, 0]), b"dededede"),
+        (bytes([0b0010_0010, 8, 0]), b"cdec"),
+        (bytes([0b0010_0000, 0, 2, 0, 0]), b"e" * 290),
+        (bytes([0b0110_1001, 0]) + b"z" + bytes([0b0000_0000, 0]), b"cdeczzz"),
+    ):
+        assert inflated_chunk(run + instruction + end, LZO) == b"abcde" + wanted
+    many = bytes(range(250)) * 8 + bytes(100)
+    assert inflated_chunk(bytes([*bytes(9), 42]) + many + bytes(2) + end, LZO) == many + many[51:54]
 
 
 def test_a_damaged_footer_tells_nothing(tmp_path: Path) -> None:

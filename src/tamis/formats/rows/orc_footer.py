@@ -6,14 +6,13 @@ Law: what cannot be understood is not known, and nothing is concluded from it.
 from __future__ import annotations
 
 import io
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
 
-import pyarrow as pa
+from tamis.formats.rows.orc_codecs import DAMAGED, LARGEST_CHUNK, inflated_chunk
 
-__all__ = ["LONG", "LZ4", "TIMES", "Extent", "OrcFooter", "inflated_chunk", "patched", "read_footer", "writer_zones"]
+__all__ = ["LONG", "TIMES", "Extent", "OrcFooter", "patched", "read_footer", "writer_zones"]
 
 TAIL: Final = 1 << 16
 """Bytes to read at first, from the end: a footer is mostly smaller."""
@@ -21,12 +20,9 @@ TIMES: Final = frozenset({9, 18})
 """The kinds of columns that are times: without a zone, and with one."""
 DATE: Final = 15
 LONG: Final = 4
-_NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
-LZ4: Final = 4
+_NONE: Final = 0
 _UTC: Final = 3
 """Bounds of times in UTC, where older writers have those in their own zone."""
-_MOST: Final = 256 << 20
-_LARGEST_CHUNK: Final = 1 << 23
 _MAGIC: Final = b"ORC"
 
 Extent = tuple[int, int]
@@ -140,57 +136,12 @@ def _inflated(content: bytes, codec: int) -> bytes | None:
         else:
             try:
                 piece = inflated_chunk(chunk, codec)
-            except (OSError, ValueError, IndexError, pa.ArrowException, zlib.error):
+            except DAMAGED:
                 return None
             if piece is None:
                 return None
             pieces.append(piece)
     return b"".join(pieces)
-
-
-def inflated_chunk(chunk: bytes, codec: int) -> bytes | None:
-    """What one chunk holds; None for another codec. An error of any kind if the chunk is damaged."""
-    if codec == _ZLIB:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, _MOST)
-    if codec == _ZSTD:
-        return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(_MOST))
-    if codec == _SNAPPY:
-        length, _ = _varint(chunk, 0)  # what comes out of it
-        return bytes(pa.decompress(chunk, length, "snappy", asbytes=True)) if length <= _LARGEST_CHUNK else None
-    return _unpacked(chunk) if codec == LZ4 else None
-
-
-def _unpacked(chunk: bytes) -> bytes:
-    """A block of LZ4: literals, then a piece of what is there already, again and again. ValueError if it is none.
-
-    Arrow takes such a block only with its length, which ORC does not tell.
-    """
-    made, at = bytearray(), 0
-    while at < len(chunk):
-        token = chunk[at]
-        literals, at = _length(chunk, token >> 4, at + 1)
-        made += chunk[at : at + literals]
-        at += literals
-        if at >= len(chunk):
-            break
-        back = int.from_bytes(chunk[at : at + 2], "little")
-        again, at = _length(chunk, token & 15, at + 2)
-        again += 4
-        if not 0 < back <= len(made) or len(made) + again > _LARGEST_CHUNK:
-            raise ValueError("not a block of LZ4")
-        start = len(made) - back
-        for place in range(start, start + again):
-            made.append(made[place])
-    return bytes(made)
-
-
-def _length(chunk: bytes, nibble: int, at: int) -> tuple[int, int]:
-    """A length of LZ4's: of four bits, and if all are set of bytes that follow, up to the first that is not full."""
-    more = 255 if nibble == 15 else 0  # noqa: PLR2004 - four bits
-    while more == 255:  # noqa: PLR2004 - a full byte
-        more = chunk[at]
-        nibble, at = nibble + more, at + 1
-    return nibble, at
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -280,7 +231,7 @@ _PS_MAGIC: Final = _put(8000 << 3 | 2) + _put(len(_MAGIC)) + _MAGIC
 
 def _stored(content: bytes) -> bytes:
     """Bytes as chunks that are not compressed."""
-    most = _LARGEST_CHUNK - 1
+    most = LARGEST_CHUNK - 1
     chunks = (content[at : at + most] for at in range(0, len(content), most))
     return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)
 
