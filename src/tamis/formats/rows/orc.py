@@ -8,6 +8,7 @@ stored. Law: a time is what its writer stored, to the microsecond, in UTC.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO, Final, cast
 
@@ -19,6 +20,7 @@ from pyarrow import types as pt
 from tamis.formats.errors import unreadable
 from tamis.formats.rows.nested import rebuilt
 from tamis.formats.rows.orc_footer import TIMES, OrcFooter, patched, read_footer, writer_zones
+from tamis.formats.rows.orc_stripes import QuickStripes, quick_stripes
 
 __all__ = ["OrcRows", "read_orc"]
 
@@ -47,16 +49,17 @@ class OrcRows:
         places = list(wanted)
         times = any(_has_time(self.schema.field(place).type) for place in places if place not in nanos)
         seconds = None
-        if times and not self._are_near():
-            footer = read_footer(self.stream)
+        footer = read_footer(self.stream)
+        if times and not times_are_near(footer):
             if footer is None:
                 raise unreadable(self.path, "it has times, and its footer is not understood: they may be any")
             seconds = orc.ORCFile(pa.PythonFile(patched(self.stream, footer), mode="r"))
+        quick = quick_stripes(self.stream, footer)
         for stripe in range(self.file.nstripes):
             if not places:
                 yield _rows(_stripe_rows(self.file, stripe, self.schema))
                 continue
-            batch = self._stripe(self.file, stripe, places)
+            batch = self._stripe(self.file, stripe, places) if quick is None else self._quickly(quick, stripe, places)
             if not times:
                 yield batch
                 continue
@@ -88,9 +91,13 @@ class OrcRows:
         at = {place: number for number, place in enumerate(sorted(set(places)))}
         return batch.select([at[place] for place in places])
 
-    def _are_near(self) -> bool:
-        """Whether the file's statistics prove that nanoseconds hold all its times."""
-        return times_are_near(read_footer(self.stream))
+    def _quickly(self, quick: QuickStripes, stripe: int, places: Sequence[int]) -> pa.RecordBatch:
+        """The same as _stripe of the file, which alone can tell what is wrong with it."""
+        alone = quick.alone(stripe, places)
+        if alone is not None:
+            with suppress(pa.ArrowException, OSError):
+                return self._stripe(orc.ORCFile(pa.BufferReader(alone)), 0, places)
+        return self._stripe(self.file, stripe, places)
 
 
 def times_are_near(footer: OrcFooter | None) -> bool:

@@ -12,7 +12,18 @@ from typing import BinaryIO, Final, cast
 
 from tamis.formats.rows.orc_codecs import DAMAGED, LARGEST_CHUNK, inflated_chunk
 
-__all__ = ["LONG", "TIMES", "Extent", "OrcFooter", "patched", "read_footer", "writer_zones"]
+__all__ = [
+    "LONG",
+    "PS_MAGIC",
+    "TIMES",
+    "Extent",
+    "OrcFooter",
+    "fields",
+    "patched",
+    "put",
+    "read_footer",
+    "writer_zones",
+]
 
 TAIL: Final = 1 << 16
 """Bytes to read at first, from the end: a footer is mostly smaller."""
@@ -56,7 +67,7 @@ def read_footer(stream: BinaryIO) -> OrcFooter | None:
     tail = _tail(stream, size, min(size, TAIL))
     try:
         script = tail[-1 - tail[-1] : -1]
-        told = dict(_fields(script))
+        told = dict(fields(script))
         length, codec = cast("int", told[1]), cast("int", told.get(2, _NONE))
         if not script.endswith(_MAGIC) or length + len(script) + 1 > size:
             return None
@@ -67,9 +78,9 @@ def read_footer(stream: BinaryIO) -> OrcFooter | None:
         if content is None:
             return None
         kinds, statistics = [], []
-        for number, value in _fields(content):
+        for number, value in fields(content):
             if number == 4:  # noqa: PLR2004 - Footer.types
-                kinds.append(cast("int", dict(_fields(cast("bytes", value))).get(1, 0)))
+                kinds.append(cast("int", dict(fields(cast("bytes", value))).get(1, 0)))
             elif number == 7:  # noqa: PLR2004 - Footer.statistics
                 statistics.append(cast("bytes", value))
         known = {
@@ -87,17 +98,17 @@ def writer_zones(stream: BinaryIO, footer: OrcFooter) -> frozenset[str] | None:
     """The zones that the clocks of a file's writers showed, as its stripes say; None if that is not understood."""
     zones = set()
     try:
-        codec = cast("int", dict(_fields(footer.postscript)).get(2, _NONE))
-        for number, value in _fields(footer.content):
+        codec = cast("int", dict(fields(footer.postscript)).get(2, _NONE))
+        for number, value in fields(footer.content):
             if number != 3:  # noqa: PLR2004 - Footer.stripes
                 continue
-            told = dict(_fields(cast("bytes", value)))
+            told = dict(fields(cast("bytes", value)))
             start, index, data, length = (cast("int", told.get(place, 0)) for place in (1, 2, 3, 4))
             stream.seek(start + index + data)
             content = _inflated(stream.read(length), codec)
             if content is None:
                 return None
-            zone = dict(_fields(content)).get(3, b"")  # StripeFooter.writerTimezone
+            zone = dict(fields(content)).get(3, b"")  # StripeFooter.writerTimezone
             zones.add(cast("bytes", zone).decode())
     except (IndexError, KeyError, ValueError, TypeError, AttributeError):
         return None
@@ -111,13 +122,13 @@ def _tail(stream: BinaryIO, size: int, length: int) -> bytes:
 
 def _extent(kind: int, statistics: bytes) -> Extent | tuple[()] | None:
     """The extent of a column; () if it is not told."""
-    told = dict(_fields(statistics))
+    told = dict(fields(statistics))
     if told.get(1) == 0:
         return None
     inside = told.get(7 if kind == DATE else 9)
     if not isinstance(inside, bytes):
         return ()
-    values = {number: _signed(value) for number, value in _fields(inside) if isinstance(value, int)}
+    values = {number: _signed(value) for number, value in fields(inside) if isinstance(value, int)}
     low, high = (1, 2) if kind == DATE or _UTC not in values else (_UTC, _UTC + 1)
     return (values[low], values[high]) if low in values and high in values else ()
 
@@ -144,7 +155,7 @@ def _inflated(content: bytes, codec: int) -> bytes | None:
     return b"".join(pieces)
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """The fields of a protobuf message: numbers as they are, all else as bytes."""
     at = 0
     while at < len(message):
@@ -182,7 +193,8 @@ def _signed(value: int) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
-def _put(number: int) -> bytes:
+def put(number: int) -> bytes:
+    """A number as protobuf has it."""
     encoded = bytearray()
     while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
         encoded.append(number & 0x7F | 0x80)
@@ -198,35 +210,35 @@ def patched(stream: BinaryIO, footer: OrcFooter) -> BinaryIO:
     as a whole number is. So nothing but the types in the footer has to be another.
     """
     content = bytearray()
-    for number, value in _fields(footer.content):
+    for number, value in fields(footer.content):
         if isinstance(value, int):
-            content += _put(number << 3) + _put(value)
+            content += put(number << 3) + put(value)
             continue
         inside = value
         if number == 4:  # noqa: PLR2004 - Footer.types
-            parts = list(_fields(value))
+            parts = list(fields(value))
             if any(part == 1 and kind in TIMES for part, kind in parts):
                 inside = b"".join(
-                    _put(part << 3) + _put(LONG if part == 1 else what)
+                    put(part << 3) + put(LONG if part == 1 else what)
                     if isinstance(what, int)
-                    else _put(part << 3 | 2) + _put(len(what)) + what
+                    else put(part << 3 | 2) + put(len(what)) + what
                     for part, what in parts
                 )
-        content += _put(number << 3 | 2) + _put(len(inside)) + inside
+        content += put(number << 3 | 2) + put(len(inside)) + inside
     script = bytearray()
-    told = list(_fields(footer.postscript.removesuffix(_PS_MAGIC)))
+    told = list(fields(footer.postscript.removesuffix(PS_MAGIC)))
     codec = dict(told).get(2, _NONE)
     body = bytes(content) if codec == _NONE else _stored(bytes(content))
     for number, value in told:
         if isinstance(value, int):
-            script += _put(number << 3) + _put(len(body) if number == 1 else value)
+            script += put(number << 3) + put(len(body) if number == 1 else value)
         else:
-            script += _put(number << 3 | 2) + _put(len(value)) + value
-    script += _PS_MAGIC
+            script += put(number << 3 | 2) + put(len(value)) + value
+    script += PS_MAGIC
     return cast("BinaryIO", _Tailed(stream, footer.start, body + bytes(script) + bytes([len(script)])))
 
 
-_PS_MAGIC: Final = _put(8000 << 3 | 2) + _put(len(_MAGIC)) + _MAGIC
+PS_MAGIC: Final = put(8000 << 3 | 2) + put(len(_MAGIC)) + _MAGIC
 
 
 def _stored(content: bytes) -> bytes:
