@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import PySparkException
 
 from tamis.errors import TamisError
 from tamis.predicate.bound import AllOf, AnyOf, Bound, Unclear
 from tamis.predicate.nodes import Node
-from tamis.predicate.schema import Column, Schema
 from tamis.predicate.sql.parse import parse
 from tamis.predicate.sql.rendering import render
 from tamis.predicate.where import bind_text
+from tests.making.odd_rows import SCHEMA, fails, odd_rows, refused_by_spark
 from tests.making.odd_texts import by_chance, by_hand
 
 if TYPE_CHECKING:
@@ -34,25 +32,6 @@ CHANCE, SEED = 250, 17
 BATCH = 60
 NOW = 1_705_312_800_000_000
 """When the texts are planned: 2024-01-15 10:00, in microseconds."""
-INT = pa.int32()
-TYPES = (
-    *(("i", INT), ("l", pa.int64()), ("d", pa.float64()), ("f", pa.float32()), ("s", pa.string()), ("b", pa.bool_())),
-    *(("dt", pa.date32()), ("ts", pa.timestamp("us", "UTC")), ("ntz", pa.timestamp("us"))),
-    *(("dec", pa.decimal128(9, 2)), ("bin", pa.binary()), ("st", pa.struct([("p", INT)])), ("st.p", INT)),
-    *(("arr", pa.list_(INT)), ("m", pa.map_(pa.string(), INT))),
-)
-SCHEMA = Schema(tuple(Column(id_, tuple(name.split(".")), type_) for id_, (name, type_) in enumerate(TYPES, 1)))
-ROWS = """
-    (5, 5L, 5D, 5F, 'a', true, date '2024-01-15', timestamp '2024-01-15 00:00:00Z', 1.00, X'1F', 1, 2, 1),
-    (5, 1L, 5D, 1F, 'b', false, date '2024-01-16', timestamp '2024-02-15 00:00:00Z', 1.00, X'1E', 1, 0, 2),
-    (5, NULL, 5D, 1F, 'b', NULL, date '2024-01-16', timestamp '2024-02-15 00:00:00Z', 1.00, X'1E', 1, 1, 5),
-    (1, 1L, double('NaN'), float('NaN'), 'it\\'s', false, date '2024-01-20', timestamp '2024-01-15 10:00:00Z', 5.00,
-     X'61', NULL, 1, 1),
-    (-128, -5L, -0.0D, 1.1F, 'a%b', NULL, date '1969-12-31', timestamp '1969-12-31 10:00:00Z', -1.00, X'', 2, 5, 1),
-    (2, 2L, 2.5D, 2.5F, 'abc', true, date '2024-01-14', timestamp '2030-01-01 00:00:00Z', 1.01, X'0100', 2, 5, 5),
-    (-1, 0L, 1e10D, 1e10F, '', false, date '2024-01-10', timestamp '2024-01-14 23:00:00Z', 99.99, X'31', 5, 1, 0),
-    (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-"""
 STRICTER = {
     r".*\b(5 (e5|L|x|AS x|`x`)|\) ?(x|b)|AND|IS|NOTNULL|NOT IN \(2\)|1 DAY)": "the last word names the result of an "
     "expression, and a WHERE has none",
@@ -95,13 +74,7 @@ def quiet() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> DataFrame:
     """In a relation that Spark evaluates while it optimizes: no question of these tests starts a job."""
-    values = spark.sql(f"VALUES {ROWS} AS t(i, l, d, f, s, b, dt, ts, dec, bin, p, a, k)")
-    return values.selectExpr(
-        *("i", "l", "d", "f", "s", "b", "dt", "ts", "ts::timestamp_ntz AS ntz", "dec::decimal(9, 2) AS dec", "bin"),
-        "if(p = 5, NULL, named_struct('p', p)) AS st",
-        "array(a, 5) AS arr",
-        "map('k', k) AS m",
-    ).alias("t")
+    return odd_rows(spark)
 
 
 def ours(text: str) -> Ours:
@@ -125,19 +98,6 @@ def leaves(root: Bound) -> Iterator[Bound]:
         yield root
 
 
-def refused_by_spark(rows: DataFrame, text: str) -> str:
-    """`parser`, `analysis` or nothing."""
-    try:
-        rows.where(text)
-    except ParseException:
-        return "parser"
-    except (AnalysisException, Py4JJavaError):
-        return "analysis"  # the latter where Spark lacks the words for its error
-    except PySparkException as error:
-        return "parser" if "INTERVAL" in str(error) or "DECIMAL" in str(error) else "analysis"
-    return ""
-
-
 def explained(text: str, reasons: dict[str, str]) -> bool:
     return any(re.fullmatch(reason, text) for reason in reasons)
 
@@ -157,15 +117,6 @@ def differing(rows: DataFrame, accepted: dict[str, Node]) -> list[str]:
         (text, node) = items[0]
         return [] if fails(rows, text) else [f"{text!r} is {render(node)}: {str(error).splitlines()[0]}"]
     return [f"{text!r} is {render(node)}" for n, (text, node) in enumerate(items) if not all(row[n] for row in found)]
-
-
-def fails(rows: DataFrame, text: str) -> bool:
-    """Whether a row makes Spark fail, by its ANSI rules."""
-    try:
-        rows.selectExpr(f"({text}\n) AS c").collect()
-    except PySparkException:
-        return True
-    return False
 
 
 @pytest.fixture(scope="module")

@@ -278,8 +278,11 @@ def truth(node: Node, operator: Operator, value: object) -> Node:
     >>> truth(Ref(("b",)), "<", value=True)
     Not(operand=Ref(path=('b',)))
     """
+    if value is None and operator == "<=>":
+        return Truth(node, None)
     if value is None:
-        return Truth(node, None) if operator == "<=>" else Constant(None)
+        # NULL whatever the condition is, which stays to be bound: its columns and its types have to exist.
+        return Or((And((Truth(node, value=True), Constant(None))), Constant(None)))
     if operator == "<=>":
         return Truth(node, bool(value))
     wanted = {held for held in (False, True) if (held > bool(value)) - (held < bool(value)) in _ORDERS[operator]}

@@ -33,6 +33,8 @@ _NO_NAMES = {Kind.NULL, Kind.TRUE, Kind.FALSE, Kind.CURRENT_DATE, Kind.CURRENT_T
 """Words that do not name a column, though they may stand alone."""
 _QUERY = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.VALUES}
 _LITERALS = {Kind.NUMBER, Kind.STRING}
+_BEFORE_STRING = {Kind.AND, Kind.OR, Kind.NOT, Kind.BETWEEN, Kind.LIKE, Kind.ILIKE, Kind.RLIKE, Kind.WHEN, Kind.THEN}
+"""Words that make no literal of the string behind them."""
 _SIGNED = {Kind.NUMBER, Kind.R_PAREN, Kind.VAR, Kind.IDENTIFIER, Kind.STRING, Kind.R_BRACKET}
 """What a plus follows if it adds; else it is a sign."""
 
@@ -148,7 +150,9 @@ class Operands:
             if signs and following is not Kind.NUMBER:
                 return False
             # DATE '…'::STRING casts the date. In the tree it is the text that is cast, and a date made of that.
-            typed = kind is Kind.STRING and index > start and words.tokens[index - 1].text[:1].isalpha()
+            before = words.tokens[index - 1] if index > start else None
+            typed = kind is Kind.STRING and before is not None and before.token_type not in _BEFORE_STRING
+            typed = typed and before is not None and before.text[:1].isalpha()
             if typed and following is Kind.DCOLON:
                 return False
         return True

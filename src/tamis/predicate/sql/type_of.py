@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 from sqlglot import exp
 
+from tamis.predicate.compare.casts import ZONED
 from tamis.predicate.compare.kinds import Kind, castable, clashing, kind_of
 from tamis.predicate.sql.folding import CASTS, fold
 from tamis.predicate.sql.terms import path_of
@@ -34,7 +35,7 @@ _NESTED: Final = {
     exp.DataType.Type.STRUCT: pa.struct([]),
     exp.DataType.Type.MAP: pa.map_(pa.string(), pa.null()),
 }
-_COMPARISONS: Final[Classes] = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
+_COMPARISONS: Final[Classes] = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _PREDICATES: Final[Classes] = (*_COMPARISONS, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Is)
 _NOT_READ: Final[Classes] = (exp.Query, exp.Lambda, exp.Kwarg, exp.Star, exp.Alias)
 """What has names of its own in it, or an order of its own."""
@@ -44,14 +45,24 @@ _SUMS: Final[Classes] = (exp.Add, exp.Sub)
 _PRODUCTS: Final[Classes] = (exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
 _CONDITION_KINDS: Final[set[Kind | None]] = {None, "void", "boolean", "text"}
 _CASE_KINDS: Final[set[Kind | None]] = {None, "boolean"}
+_NESTED_KINDS: Final[set[Kind | None]] = {"array", "struct", "map"}
 _NUMBER_KINDS: Final[set[Kind | None]] = {"number", "text", "void"}
 _DAY_KINDS: Final[set[Kind | None]] = {None, "void", "text", "moment"}
 _PLAIN_KINDS: Final[set[Kind | None]] = {None, "void", "boolean", "number", "text", "binary", "moment", "time"}
-_OF_DAYS: Final = {"year", "month", "quarter", "dayofyear", "weekofyear", "last_day"}
+_OF_DAYS: Final = {"year", "month", "quarter", "dayofyear", "weekofyear"}
 _CONDITIONS: Final = {
     *("in", "and", "or", "not", "between", "like", "ilike", "rlike", "isnull", "isnotnull", "isnan", "equal_null"),
     *("startswith", "endswith", "contains", "array_contains", "exists", "forall"),
 }
+_OF_TEXTS: Final = {"startswith", "endswith", "contains", "like", "ilike", "rlike"}
+_RESULTS: Final = {
+    **dict.fromkeys(_CONDITIONS, _BOOLEAN),
+    **dict.fromkeys(("date_add", "date_sub", "add_months", "make_date", "last_day", "trunc"), pa.date32()),
+    **dict.fromkeys(("struct", "named_struct"), pa.struct([])),
+    "array": _ARRAY,
+    "date_trunc": ZONED,
+}
+"""What functions give whatever they are given."""
 _FIRST_OF_ALL: Final = {"coalesce", "nvl", "ifnull"}
 
 
@@ -102,6 +113,8 @@ def type_of(expression: exp.Expression, columns: Columns) -> pa.DataType | None:
             return _element(types[0])
         case exp.In() if expression.args.get("query") is None and expression.args.get("unnest") is None:
             _check_common(types, "compared with")
+        case exp.Like() | exp.ILike() | exp.RegexpLike():
+            _check_texts(types, "LIKE")
         case exp.Between():
             _check_common(types[:2], "compared with")
             _check_common([types[0], *types[2:]], "compared with")
@@ -130,7 +143,8 @@ def _children(expression: exp.Expression) -> Iterable[exp.Expression]:
 
 def _is_mixed(expression: exp.Expression) -> bool:
     """Whether operators follow each other without brackets of which Spark may apply another one first."""
-    inside = list(expression.iter_expressions())
+    # The members of a list stand apart.
+    inside = [expression.this] if isinstance(expression, exp.In) else list(expression.iter_expressions())
     if isinstance(expression, _PREDICATES):
         return any(isinstance(child, (*_PREDICATES, *_JOINED)) for child in inside)
     if isinstance(expression, (*_JOINED, exp.Dot)) or not isinstance(expression, _OPERATORS):
@@ -220,21 +234,26 @@ def _function(name: str, types: list[pa.DataType | None]) -> pa.DataType | None:
     kinds = [None if type_ is None else kind_of(type_) for type_ in types]
     if name in CASTS and len(types) == 1 and not name.startswith("to_"):
         return _cast(types[0], CASTS[name])
-    if name == "array":
-        return _ARRAY
+    if name in _OF_TEXTS:
+        _check_texts(types, name)
+    if name in _RESULTS:
+        return _RESULTS[name]
     if name in _FIRST_OF_ALL:
         return _common(types, f"in one {name} with")
+    if name == "abs" and len(types) == 1:
+        return _negated(types[0])
+    if name in {"left", "right"} and types:
+        _check_texts(types[:1], name)
+        return None if kinds[0] is None else types[0] if kinds[0] == "binary" else _TEXT
     if name == "nullif" and len(types) == 2:  # noqa: PLR2004 - the value, and what makes it NULL
         _check_common(types, "compared with")
         return types[0]
     if name in _OF_DAYS and len(types) == 1:
         _check_kind(types[0], kinds[0], _DAY_KINDS, name)
-        return None if name == "last_day" else _NUMBER
+        return _NUMBER
     if name in {"lower", "upper"} and len(types) == 1:
         _check_kind(types[0], kinds[0], _PLAIN_KINDS, name)
         return _TEXT
-    if name in _CONDITIONS:
-        return _BOOLEAN
     return _NUMBER if name in {"length", "size", "cardinality"} and len(types) == 1 else None
 
 
@@ -243,10 +262,17 @@ def _check_kind(type_: pa.DataType | None, kind: Kind | None, kinds: set[Kind | 
         raise TypeFaultError(f"{name} is given {a_type(type_)}")
 
 
+def _check_texts(types: Iterable[pa.DataType | None], name: str) -> None:
+    """All of the types can be made text."""
+    for type_ in types:
+        if type_ is not None and kind_of(type_) in _NESTED_KINDS:
+            raise TypeFaultError(f"{name} is given {a_type(type_)}")
+
+
 def _negated(type_: pa.DataType | None) -> pa.DataType | None:
     kind = None if type_ is None else kind_of(type_)
     if type_ is not None and kind in {"boolean", "moment", "binary", "array", "struct", "map"}:
-        raise TypeFaultError(f"{a_type(type_)} is negated")
+        raise TypeFaultError(f"{a_type(type_)} is computed with")
     return type_ if kind == "number" else None
 
 
@@ -257,6 +283,12 @@ def _arithmetic(expression: exp.Expression, types: list[pa.DataType | None]) -> 
     kinds = [None if type_ is None else kind_of(type_) for type_ in types]
     if "number" in kinds and set(kinds) <= _NUMBER_KINDS:
         return _NUMBER
+    if isinstance(expression, _SUMS) and "moment" in kinds and not {"days", "months"}.isdisjoint(kinds):
+        return ZONED  # or a date: whatever a date is cast to, an instant is as well
+    if isinstance(expression, _SUMS) and kinds == ["moment", "number"] and types[0] == pa.date32():
+        return types[0]
+    if isinstance(expression, exp.Sub) and kinds == ["moment", "moment"]:
+        return _DAYS
     known = [type_ for type_ in types if type_ is not None]
     odd = {"boolean", "binary", "array", "struct", "map"}
     if isinstance(expression, _PRODUCTS):

@@ -354,7 +354,7 @@ I_IS_5 = Compare("=", ref("i"), num(5))
         ("(i = 5) <=> true", Truth(I_IS_5, value=True)),
         ("(i = 5) <=> false", Truth(I_IS_5, value=False)),
         ("(i = 5) <=> NULL", Truth(I_IS_5, value=None)),
-        ("(i = 5) = NULL", Constant(None)),
+        ("(i = 5) = NULL", Or((And((Truth(I_IS_5, value=True), Constant(None))), Constant(None)))),
         ("(i = 5) < true", Not(I_IS_5)),
         ("true > (i = 5)", Not(I_IS_5)),
         ("(i = 5) > false", I_IS_5),

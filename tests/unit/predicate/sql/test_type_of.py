@@ -38,7 +38,7 @@ SCHEMA = Schema(tuple(Column(place, (name,), type_) for place, (name, type_) in 
         ("case when i = 5 then 1 end", "an int stands as a condition"),
         ("i = cast(cast(NULL AS date) AS int)", "a date is cast to an int"),
         ("dt = date(5)", "an int is cast to a date"),
-        ("i = -true", "a boolean is negated"),
+        ("i = -true", "a boolean is computed with"),
         ("year(b) IS NULL", "year is given a boolean"),
         ("lower(arr) = 'a'", "lower is given an array<int>"),
         ("length(s) = dt", "is compared with a date"),
@@ -51,6 +51,15 @@ SCHEMA = Schema(tuple(Column(place, (name,), type_) for place, (name, type_) in 
         ("m['k'] = dt OR i = 5", "an int is compared with a date"),
         ("nullif(i, dt) IS NULL OR i = 5", "an int is compared with a date"),
         ("i BETWEEN in(5, 1) AND 2", "an int is compared with a boolean"),
+        ("s LIKE arr OR i = 5", "LIKE is given an array<int>"),
+        ("contains(arr, s) OR i = 5", "contains is given an array<int>"),
+        ("ts + interval 1 day = 5 OR b", "a timestamp is compared with an int"),
+        ("dt - dt BETWEEN 1 AND '2024-01-15'::date OR b", "an interval of days is compared with an int"),
+        ("b IN (NOT b, 5D) OR i = 5", "a boolean is compared with a double"),
+        ("m IS DISTINCT FROM m OR b", "Spark compares no maps"),
+        ("left(s, 1) = interval 1 day OR b", "a string is compared with an interval of days"),
+        ("dt + 1 = 5 OR b", "a date is compared with an int"),
+        ("abs(dt) = 5 OR b", "a date is computed with"),
         ("dt * 2 IS NULL OR i = 5", "a date is computed with"),
         ("(5 = interval 1 day) OR i = 5", "an int is compared with an interval of days"),
         ("interval '1-2' year to month > interval 3 hours OR i = 5", "an interval of months is compared with"),
@@ -94,6 +103,22 @@ def test_types_that_spark_refuses_are_refused_in_every_part(text: str, fault: st
 )
 def test_what_spark_may_take_is_taken(text: str) -> None:
     bind_text(text, SCHEMA, instant=0)
+
+
+@pytest.mark.parametrize(
+    "text", ["(nosuch = 5) = NULL", "NULL = (nosuch = 5)", "(m = NULL) = NULL", "(i = true) < NULL"]
+)
+def test_condition_compared_with_null_has_to_bind_as_well(text: str) -> None:
+    """It is never true, and Spark refuses it all the same: a DELETE that does nothing would hide the mistake."""
+    with pytest.raises(BindError):
+        bind_text(text, SCHEMA, instant=0)
+
+
+@pytest.mark.parametrize(
+    "text", ["(i = 5) = NULL", "NOT ((i = 5) = NULL)", "(i = 5) < NULL", "((i = 5) = NULL) = true"]
+)
+def test_condition_compared_with_null_is_never_true_nor_false(text: str) -> None:
+    assert bind_text(text, SCHEMA, instant=0).root.value is False  # type: ignore[union-attr] # it is known
 
 
 def test_long_text_is_not_parsed_again() -> None:
