@@ -168,7 +168,14 @@ def test_summaries_count_as_sparks_do(warehouse: Warehouse) -> None:
         assert all(a == b for a, b in differ.values()), differ
 
 
-@pytest.mark.parametrize("condition", ["rand() < 0.5 and id > 3", "id = 5 and nosuch(id) = 1"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *("rand() < 0.5 and id > 3", "id = 5 and nosuch(id) = 1"),
+        # Every file is taken whole, or none is: nothing is read, and Spark refuses the condition all the same.
+        *("id >= 0 or nosuch(id) = 1", "id > 99 and length(id, 1) = 2"),
+    ],
+)
 def test_condition_that_spark_s_own_delete_refuses_is_refused(warehouse: Warehouse, condition: str) -> None:
     """One that answers otherwise when it is asked again, and one that Spark cannot read. Nothing is committed."""
     table = "ice.db.refused_delete"

@@ -55,7 +55,8 @@ class _Work(Work):
 
     def edit(self) -> tuple[Edit | None, Changed]:
         dropped, read = self.dropped, self.read
-        if read:
+        # What only Spark understands may be none of its conditions, also where other parts settle every file.
+        if read or (self.job.spark is not None and self.plan.sieve.predicate.unclear):
             self._check_condition()
         added, removed, marked = self._new_rows(), list(dropped), 0
         leaves: Callable[[Outcome], Mask] = drops
