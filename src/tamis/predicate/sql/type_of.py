@@ -109,6 +109,9 @@ def type_of(expression: exp.Expression, columns: Columns) -> pa.DataType | None:
             return _interval(expression)
         case exp.Array():
             return _ARRAY
+        case exp.DPipe():
+            kinds = {None if type_ is None else kind_of(type_) for type_ in types}
+            return _TEXT if kinds <= {"void", "boolean", "number", "text", "moment"} else None
         case exp.Bracket():
             return _element(types[0])
         case exp.In() if expression.args.get("query") is None and expression.args.get("unnest") is None:
@@ -236,6 +239,8 @@ def _function(name: str, types: list[pa.DataType | None]) -> pa.DataType | None:
         return _cast(types[0], CASTS[name])
     if name in _OF_TEXTS:
         _check_texts(types, name)
+    if name == "equal_null":
+        _check_common(types, "compared with")
     if name in _RESULTS:
         return _RESULTS[name]
     if name in _FIRST_OF_ALL:

@@ -60,6 +60,8 @@ SCHEMA = Schema(tuple(Column(place, (name,), type_) for place, (name, type_) in 
         ("left(s, 1) = interval 1 day OR b", "a string is compared with an interval of days"),
         ("dt + 1 = 5 OR b", "a date is compared with an int"),
         ("abs(dt) = 5 OR b", "a date is computed with"),
+        ("equal_null(s, arr) OR b", "a string is compared with an array<int>"),
+        ("s || i = interval 1 day OR b", "a string is compared with an interval of days"),
         ("dt * 2 IS NULL OR i = 5", "a date is computed with"),
         ("(5 = interval 1 day) OR i = 5", "an int is compared with an interval of days"),
         ("interval '1-2' year to month > interval 3 hours OR i = 5", "an interval of months is compared with"),
