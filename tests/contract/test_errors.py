@@ -6,7 +6,7 @@ Nothing that is asked of a table changes a file of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import BindError, NoSuchSnapshotError, NoSuchTableError, ParseError, TamisError
+from tamis.explain.json import json_text
 from tamis.formats import FORMATS
 from tests.contract.chance import few
 from tests.contract.conftest import Making
@@ -24,6 +25,7 @@ from tests.contract.maker import Made, Maker
 from tests.contract.tables import plain, table_of
 from tests.contract.truth import files_of, opened, untouched
 from tests.making.cli_tables import Ran, run
+from tests.making.mangling import mangled
 
 Command = Callable[..., Ran]
 
@@ -194,6 +196,25 @@ def test_flipped_bit_never_loses_a_file_in_silence(made: Made, data: st.DataObje
             )
         except TamisError:
             pass
+
+
+@pytest.mark.filterwarnings("ignore:No preferred file implementation:UserWarning")  # PyIceberg's, of a flipped scheme
+@few(4)
+@given(data=st.data())
+def test_no_value_of_metadata_is_a_traceback(made: Made, data: st.DataObject) -> None:
+    """Any other kind of value in its place, or none, or twice: a plan, or an error that says so."""
+    path = data.draw(st.sampled_from(made.metadata))
+    changed = mangled(data, path.read_bytes())
+    where = data.draw(st.sampled_from([None, "region = 'eu' and id > 3", "region is null or row < 2"]))
+    with damaged(path, lambda path: bool(path.write_bytes(changed)) and None):
+        for ask in (
+            lambda table: table.plan(where).explain("json"),
+            lambda table: (table.plan(where).files, table.plan(where).verdicts),
+            lambda table: json_text(table.inspect().to_dict()),
+            lambda table: table.rewrite(where).plan_with_stats(),
+        ):
+            with suppress(TamisError):
+                ask(opened(made))
 
 
 # -- questions that cannot be answered --------------------------------------------------------------------------

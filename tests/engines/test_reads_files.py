@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
+import fastavro
 import pyarrow.parquet as pq
 import pytest
 
 import tamis
 from tamis.errors import UnreadableFileError, UnreadableMetadataError
 from tamis.formats.iceberg import scan
+from tamis.spark import deletes
 from tests.engines.conftest import Warehouse
-from tests.engines.reading import Java, make, tamis_rows
+from tests.engines.reading import Java, delete_rows, make, tamis_rows
 
 pytestmark = pytest.mark.engine
 
@@ -102,3 +105,44 @@ def test_files_that_only_spark_can_see_are_compared_by_spark(
     added(warehouse, "far_folder", str(inside.parent))
     with pytest.raises(UnreadableFileError, match=r"Spark does not list .*folder\.parquet"):
         tamis_rows(warehouse, "far_folder")
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "file_format", "few"),
+    [
+        ("position", 2, "parquet", True),
+        ("position", 2, "avro", True),
+        ("value", 2, "parquet", True),
+        ("vector", 3, "parquet", True),
+        ("vector", 3, "parquet", False),
+    ],
+)
+def test_delete_files_that_only_spark_can_see_are_compared_as_they_are_read(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, kind: str, version: int, file_format: str, few: bool
+) -> None:
+    """Another file under the name of a delete file brings rows back, or takes others away."""
+    monkeypatch.setattr(scan, "size_of", lambda _fetch, _location: None)
+    if not few:
+        monkeypatch.setattr(deletes, "MOST_LOCAL", 0)
+    name = f"far_{kind}_{file_format}_{few}"
+    make(warehouse, name, "id bigint, s string", ROWS, version=version, write_delete_format_default=file_format)
+    if kind == "value":
+        delete_rows(warehouse, name, [{"s": "v1"}, {"s": "v5"}])
+    else:
+        warehouse.spark.sql(f"delete from ice.db.{name} where id in (1, 5)")  # noqa: S608 - a name of ours
+    assert tamis_rows(warehouse, name).count() == 8
+    assert tamis_rows(warehouse, name, "id < 6 and s <> ''", metadata_columns=["_pos"]).count() == 4
+    written = Path(warehouse.path(name)).rglob("*")
+    (path,) = (one for one in written if re.fullmatch(r"(?!\.)(.*-deletes\.\w+|equality-.*\.parquet)", one.name))
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    if kind == "vector":
+        path.write_bytes(path.read_bytes() + b"\0")
+    elif file_format == "parquet":
+        pq.write_table(pq.read_table(path), path, compression="none", write_statistics=False)
+    else:
+        records = [*fastavro.reader(io.BytesIO(path.read_bytes()))]
+        schema = fastavro.reader(io.BytesIO(path.read_bytes())).writer_schema
+        with path.open("wb") as stream:
+            fastavro.writer(stream, schema, records[:1])
+    with pytest.raises(Exception, match=r"it is not the file that was written|it has [\d,]+ bytes, and the table's"):
+        tamis_rows(warehouse, name).collect()

@@ -327,8 +327,9 @@ class Scan:
     second_way: bool = False
     """Files that Spark's readers cannot read right may be read with Arrow: their values mean what they say, times are
     in UTC and days of one calendar."""
-    unknown_sizes: Callable[[], frozenset[str]] = frozenset
-    """Asks storage whether data and delete files are those that the metadata describes; those that it cannot ask."""
+    unknown_sizes: Callable[[], Mapping[str, int | None]] = dict
+    """Asks storage whether data and delete files are those that the metadata describes. Those that it cannot ask come
+    back with their sizes: who reads them compares."""
     zone_dependent: Callable[[], bool] = bool
     """Whether the plan's files depend on the zone that it was made for, as metadata has times without one. It may
     take as long as planning, and is asked only if rows are read in another zone."""

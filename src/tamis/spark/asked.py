@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -49,8 +49,8 @@ class Reading:
     """Columns that the condition names, if none of its lists may have a NULL in it."""
     ways: Ways
     """As what columns are shown that Spark has no type for by default."""
-    unknown: frozenset[str]
-    """Files of which only Spark can tell whether they are those that the metadata describes."""
+    unknown: Mapping[str, int | None]
+    """Files of which only Spark can tell whether they are those that the metadata describes: the sizes of these."""
     called: dict[str, str] | None = None
     """Paths by what Spark calls the files, to be told as frames are made; None if rows have the paths themselves."""
     options: tuple[tuple[str, str], ...] = ()

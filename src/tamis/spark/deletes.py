@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -31,17 +31,19 @@ from tamis.formats.scan import (
     Vectors,
 )
 from tamis.formats.storage.local import local_path
+from tamis.formats.storage.sizes import replaced
 from tamis.predicate.arrays import Int64s
 from tamis.predicate.names import backticked
 from tamis.spark.arrow_files import POSITION_FIELDS, Bitmap, Deleted
+from tamis.spark.lookup import same_sizes
 from tamis.spark.pushdown import Veil
-from tamis.spark.relation import relation, united
+from tamis.spark.relation import relation, small_frame, united
 from tamis.spark.second_way import Files, arrow_frame, has_reader, is_here, why_not_spark_columns
 from tamis.spark.sharing import read_names, shared, taken
 from tamis.spark.stores import Reach
-from tamis.spark.types import plain_schema, read_schema
+from tamis.spark.types import read_schema
 
-__all__ = ["NUMBER", "POSITION", "equality_lookup", "in_tasks", "small_frame", "without_equal", "without_positions"]
+__all__ = ["NUMBER", "POSITION", "equality_lookup", "in_tasks", "without_equal", "without_positions"]
 
 NUMBER: Final = "number"
 """The number of a row's file in the scan."""
@@ -55,24 +57,24 @@ MOST_BROADCAST: Final = 1_000_000
 MOST_LOCAL: Final = 1_000_000
 """Deleted rows up to which vectors are decoded here; beyond it, on the executors."""
 
+Sizes = Mapping[str, int | None]
 _DATA: Final = "data"
 _DELETE: Final = "delete"
 _URI: Final = "uri"
 
 
-def small_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A DataFrame of a few values that are known here."""
-    return spark.createDataFrame(table, plain_schema(table.schema))
+def without_positions(reach: Reach, scan: Scan, group: FileGroup, frame: DataFrame, unknown: Sizes) -> DataFrame:
+    """The rows of a frame with NUMBER and POSITION that no position delete or vector of the group names.
 
-
-def without_positions(reach: Reach, scan: Scan, group: FileGroup, frame: DataFrame) -> DataFrame:
-    """The rows of a frame with NUMBER and POSITION that no position delete or vector of the group names."""
+    unknown has the sizes of files that are to be compared as they are read: a delete file that was replaced would
+    bring rows back, or take others away.
+    """
     frames, rows, own = [], 0, scan.own
     if scan.positions is not None:
-        frames += _from_files(reach, scan, scan.positions, group.numbers)
+        frames += _from_files(reach, scan, scan.positions, group.numbers, unknown)
         rows += scan.positions.rows
     if scan.vectors is not None:
-        frames += _from_vectors(reach, scan.vectors, group.numbers, own)
+        frames += _from_vectors(reach, scan.vectors, group.numbers, own, unknown)
         rows += scan.vectors.rows
     if not frames:
         return frame.drop(own(NUMBER), own(POSITION))
@@ -132,7 +134,9 @@ def _sized(deleted: DataFrame, rows: int) -> DataFrame:
     return f.broadcast(deleted) if rows <= MOST_BROADCAST else deleted
 
 
-def _from_files(reach: Reach, scan: Scan, positions: PositionDeletes, numbers: Int64s) -> list[DataFrame]:
+def _from_files(
+    reach: Reach, scan: Scan, positions: PositionDeletes, numbers: Int64s, unknown: Sizes
+) -> list[DataFrame]:
     """(number, position) of the rows that position delete files name, each for the data that it applies to."""
     schema = StructType([StructField("file_path", StringType()), StructField("pos", LongType())])
     applies, own = np.isin(positions.data, numbers), scan.own
@@ -145,10 +149,10 @@ def _from_files(reach: Reach, scan: Scan, positions: PositionDeletes, numbers: I
         paths = positions.files["path"].take(pa.array(used)).to_pylist()
         if file_format == "avro" and scan.second_way and not has_reader(reach, paths[0]):
             known = paths
-            by_file = Files(file_format, tuple(paths), pa.table({own(_URI): paths}))
+            by_file = Files(file_format, tuple(paths), pa.table({own(_URI): paths}), tuple(map(unknown.get, paths)))
             rows = arrow_frame(reach, by_file, POSITION_FIELDS).withColumnRenamed("pos", own(_DELETE))
         else:
-            files = relation(reach, file_format, schema, paths)
+            files = same_sizes(reach.spark, relation(reach, file_format, schema, paths), unknown)
             uris = files.uris()
             known = [uris[path] for path in paths]
             rows = files.frame.select("file_path", f.col("pos").alias(own(_DELETE)), files.file.alias(own(_URI)))
@@ -167,7 +171,7 @@ def _from_files(reach: Reach, scan: Scan, positions: PositionDeletes, numbers: I
     return frames
 
 
-def _from_vectors(reach: Reach, vectors: Vectors, numbers: Int64s, own: OwnNames) -> list[DataFrame]:
+def _from_vectors(reach: Reach, vectors: Vectors, numbers: Int64s, own: OwnNames, unknown: Sizes) -> list[DataFrame]:
     mine = np.flatnonzero(np.isin(vectors.data, numbers))
     if not len(mine):
         return []
@@ -178,7 +182,7 @@ def _from_vectors(reach: Reach, vectors: Vectors, numbers: Int64s, own: OwnNames
         in_files = mine[~np.isin(mine, list(vectors.held))]
         mine = mine[np.isin(mine, list(vectors.held))]
         if len(in_files):
-            frames.append(decoded_on_executors(reach, vectors, in_files, (own(_DATA), own(_DELETE))))
+            frames.append(decoded_on_executors(reach, vectors, in_files, (own(_DATA), own(_DELETE)), unknown))
         if not len(mine):
             return frames
     files: dict[str, bytes] = {}
@@ -187,6 +191,9 @@ def _from_vectors(reach: Reach, vectors: Vectors, numbers: Int64s, own: OwnNames
         location, start = vectors.location[place], int(vectors.offset[place])
         if place not in vectors.held and location not in files:
             files[location] = vectors.fetch(location)
+            size = unknown.get(location)
+            if size is not None and size != len(files[location]):
+                raise replaced(location, len(files[location]), size)
         blob = (
             vectors.held[place]
             if place in vectors.held
@@ -217,12 +224,12 @@ def equality_lookup(scan: Scan, numbers: Int64s) -> dict[str, pa.Array]:
     return columns
 
 
-def without_equal(reach: Reach, scan: Scan, frame: DataFrame) -> DataFrame:
+def without_equal(reach: Reach, scan: Scan, frame: DataFrame, unknown: Sizes) -> DataFrame:
     """The rows of a frame with SEQUENCE and SCOPEs that no younger delete of their scope equals."""
     own = scan.own
     for position, deletes in enumerate(scan.equality):
         floats = [_is_float(scan, path) for path in deletes.columns]
-        deleted = _values(reach, scan, deletes, floats)
+        deleted = _values(reach, scan, deletes, floats, unknown)
         scope = own(SCOPE.format(position))
         same = (f.col(scope) == f.col(own(_DATA))) & (f.col(own(SEQUENCE)) < f.col(own(_DELETE)))
         for number, path in enumerate(deletes.columns):
@@ -246,18 +253,20 @@ def _is_minus_zero(number: Column) -> Column:
     return f.when(number == 0, number.cast("string") == "-0.0").otherwise(f.lit(False))  # noqa: FBT003 - a column
 
 
-def _values(reach: Reach, scan: Scan, deletes: EqualityDeletes, floats: Sequence[bool]) -> DataFrame:
+def _values(reach: Reach, scan: Scan, deletes: EqualityDeletes, floats: Sequence[bool], unknown: Sizes) -> DataFrame:
     """A row for each deleted value of a scope: the values, the scope, and the youngest delete's sequence number."""
     frames, own = [], scan.own
     for group in deletes.groups:
         paths = group.files["path"].to_pylist()
         if scan.second_way and why_not_spark_columns(reach, group, group.fields, paths[0]) is not None:
             told = pa.table({own(_DATA): group.files["scope"], own(_DELETE): group.files["sequence"]})
-            frames.append(arrow_frame(reach, Files(group.file_format, tuple(paths), told), group.fields))
+            by_file = Files(group.file_format, tuple(paths), told, tuple(map(unknown.get, paths)))
+            frames.append(arrow_frame(reach, by_file, group.fields))
             continue
         read, _ = shared(group.fields, own)
         names = read_names(read, own)
         files = relation(reach, group.file_format, read_schema(read, names), paths, dict(group.options))
+        files = same_sizes(reach.spark, files, unknown)
         uris = files.uris()
         columns = {own(_URI): [uris[path] for path in paths]}
         by_uri = pa.table({**columns, own(_DATA): group.files["scope"], own(_DELETE): group.files["sequence"]})

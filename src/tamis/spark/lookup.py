@@ -20,8 +20,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
 from tamis.spark.asked import Reading
-from tamis.spark.deletes import small_frame
-from tamis.spark.relation import Keys, Relation, plain_names
+from tamis.spark.relation import Keys, Relation, plain_names, small_frame
 
 __all__ = ["PATH", "called_late", "is_one_value", "looked_up_columns", "same_sizes"]
 
@@ -56,8 +55,14 @@ def looked_up_columns(spark: SparkSession, keys: Keys, values: pa.Table) -> dict
     }
 
 
-def same_sizes(spark: SparkSession, files: Relation, sizes: pa.Array) -> Relation:
-    """The relation, which stops the job at a row of a file that has not its size, or is not one of its files."""
+def same_sizes(spark: SparkSession, files: Relation, unknown: Mapping[str, int | None]) -> Relation:
+    """The relation, which stops the job at a row of a file that has not its size, or is not one of its files.
+
+    unknown has the sizes of files that nobody else can ask. Where the relation has none of them, it stays as it is.
+    """
+    if unknown.keys().isdisjoint(files.paths):
+        return files
+    sizes = pa.array([unknown.get(path) for path in files.paths], pa.int64())
     announced = looked_up_columns(spark, files.by_address(), pa.table({"size": sizes}))["size"]
     actual = files.frame.metadataColumn("_metadata").getField("file_size")
     text = "{} has {} bytes, and the table's metadata says {}: it is not the file that was written"

@@ -28,10 +28,10 @@ from tamis.predicate.type_names import a_type
 from tamis.sieve.plan import ScanPlan
 from tamis.spark.assigned import analysed, bracketed, check_conditions, new_value, value_types
 from tamis.spark.changes import FILE, POSITION, narrowed, paths_of
-from tamis.spark.deletes import small_frame
 from tamis.spark.fitting import Fit
 from tamis.spark.merge_source import ROW, MergeSource
 from tamis.spark.read import read_plan
+from tamis.spark.relation import small_frame
 from tamis.spark.session import is_case_sensitive
 from tamis.spark.telling import DELETED, INSERTED, KEPT, KIND, MATCHED, SEEN, UPDATED, WAS_AT, WAS_IN
 from tamis.spark.types import write_type

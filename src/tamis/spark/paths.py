@@ -6,7 +6,7 @@ Metadata has plain strings. A reader takes glob patterns. Spark shows URIs, with
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -58,7 +58,7 @@ def check_visible(paths: Sequence[str]) -> None:
             )
 
 
-def check_distinct(paths: pa.ChunkedArray, unknown: frozenset[str]) -> None:
+def check_distinct(paths: pa.ChunkedArray, unknown: Collection[str]) -> None:
     """UnreadableFileError for an object that Hadoop's clients would take another for.
 
     To a store `a//b` and `a/b` are two names, to Hadoop one. unknown are paths of which nobody could tell that there

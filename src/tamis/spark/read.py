@@ -44,7 +44,7 @@ from tamis.spark.merging_tasks import in_files, merged_files
 from tamis.spark.padding import as_padded
 from tamis.spark.paths import check_distinct
 from tamis.spark.pushdown import Veil, may_list_null
-from tamis.spark.relation import Keys, Relation, relation, united
+from tamis.spark.relation import Keys, Relation, relation, small_frame, united
 from tamis.spark.second_way import Files, arrow_frame, why_not_spark
 from tamis.spark.session import prepared
 from tamis.spark.sharing import read_names, shared, taken
@@ -167,9 +167,9 @@ def _rows(reading: Reading, group: FileGroup) -> DataFrame:
         wanted = [field for field in wanted if not is_lost(reading, field, why)]
         frame = _by_arrow(reading, group, wanted, gone or ())
     if group.positions:
-        frame = deletes.without_positions(reading.reach, scan, group, frame)
+        frame = deletes.without_positions(reading.reach, scan, group, frame, reading.unknown)
     if group.equality:
-        frame = deletes.without_equal(reading.reach, scan, frame)
+        frame = deletes.without_equal(reading.reach, scan, frame, reading.unknown)
     return stored_first(frame, scan, reading.metadata_columns)
 
 
@@ -219,8 +219,7 @@ def _by_spark(reading: Reading, group: FileGroup) -> DataFrame:
     names = read_names(read, scan.own)
     found = relation(reading.reach, group.file_format, read_schema(read, names), paths, reading.told(group))
     veil = Veil(group.file_format, group.ordinary, reading.safe)
-    if not reading.unknown.isdisjoint(paths):
-        found = same_sizes(reading.spark, found, scan.files["size"].take(pa.array(group.numbers)).combine_chunks())
+    found = same_sizes(reading.spark, found, reading.unknown)
     looked_up = _lookup(reading, group)
     late = called_late(reading, found, looked_up)
     looked_up = {} if late else looked_up
@@ -381,7 +380,7 @@ def _with_lookup(reading: Reading, keys: Keys, frame: DataFrame, looked_up: Mapp
     """The rows, with what they have to know of their file. A file that is not found fails: its rows are not lost."""
     file, uri = reading.scan.own(FILE), reading.scan.own(_URI)
     columns = {uri: pa.array(keys.values, pa.string()), **looked_up}
-    files = deletes.small_frame(reading.spark, pa.table(columns))
+    files = small_frame(reading.spark, pa.table(columns))
     joined = frame.join(f.broadcast(files), f.col(file) == f.col(uri), "left")
     unknown = f.raise_error(f.concat(f.lit("tamis does not know the file of this row: "), f.col(file)))
     known = {name: f.when(f.col(uri).isNull(), unknown).otherwise(f.col(backticked(name))) for name in looked_up}
@@ -393,7 +392,7 @@ def _empty(reading: Reading) -> DataFrame:
     by_name = {field.name: field for field in reading.scan.fields}
     fields = [t.StructField(name, shown_as(by_name[name], reading.ways)) for name in reading.columns]
     sources = list(dict.fromkeys(one.source for one in reading.metadata_columns if one.source is not None))
-    shown = deletes.small_frame(reading.spark, reading.scan.files.select(sources)).schema if sources else None
+    shown = small_frame(reading.spark, reading.scan.files.select(sources)).schema if sources else None
     for column in reading.metadata_columns:
         kind = t.LongType() if shown is None or column.source is None else shown[column.source].dataType
         fields.append(t.StructField(column.name, kind))

@@ -13,6 +13,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StructType
@@ -23,6 +24,7 @@ from tamis.formats.scan import FileFormat
 from tamis.spark.paths import as_shown, check_visible, pattern, plain
 from tamis.spark.session import check_reader, is_remote, with_settings
 from tamis.spark.stores import Reach
+from tamis.spark.types import plain_schema
 
 __all__ = [
     "NO_READER",
@@ -32,6 +34,7 @@ __all__ = [
     "listing_settings",
     "plain_names",
     "relation",
+    "small_frame",
     "united",
     "whole_files",
 ]
@@ -115,6 +118,11 @@ def plain_names(paths: Sequence[str]) -> list[str] | None:
     """The names of files, which Spark shows as they are; None if they do not tell one file from another."""
     names = [path.rpartition("/")[2] for path in paths]
     return names if len(set(names)) == len(names) and all(map(_PLAIN_NAME.fullmatch, names)) else None
+
+
+def small_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame of a few values that are known here."""
+    return spark.createDataFrame(table, plain_schema(table.schema))
 
 
 def united(frames: Sequence[DataFrame]) -> DataFrame:

@@ -50,7 +50,7 @@ class Files:
     paths: tuple[str, ...]
     attached: pa.Table
     """What is added to the rows of each file."""
-    sizes: tuple[int, ...] | None = None
+    sizes: tuple[int | None, ...] | None = None
     """None if they are not to be compared with what is found."""
     constants: Mapping[str, pa.Array] = dataclasses.field(default_factory=dict)
     """By column: the values that stand in where files do not have it."""

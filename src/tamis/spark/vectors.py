@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from tamis.formats.scan import Vectors, counted_positions
 from tamis.predicate.arrays import Int64s
+from tamis.spark.lookup import same_sizes
 from tamis.spark.paths import canonical
 from tamis.spark.relation import whole_files
 from tamis.spark.shipping import on_executors
@@ -22,10 +23,15 @@ Blob = tuple[int, int, int, int | None]
 """The number of the data file, where its bitmap begins and ends, and how many positions it has, if that is known."""
 
 
-def decoded_on_executors(reach: Reach, vectors: Vectors, chosen: Int64s, names: tuple[str, str]) -> DataFrame:
-    """A row for each deleted row of these vectors: the number of its file and its position, under these names."""
+def decoded_on_executors(
+    reach: Reach, vectors: Vectors, chosen: Int64s, names: tuple[str, str], unknown: Mapping[str, int | None]
+) -> DataFrame:
+    """A row for each deleted row of these vectors: the number of its file and its position, under these names.
+
+    unknown has the sizes of files that are to be compared.
+    """
     locations = list(dict.fromkeys(vectors.location[index] for index in chosen.tolist()))
-    files = whole_files(reach, locations)
+    files = same_sizes(reach.spark, whole_files(reach, locations), unknown)
     uris = files.uris()
     blobs: dict[str, list[Blob]] = {}
     for index in chosen.tolist():

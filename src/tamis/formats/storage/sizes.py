@@ -7,7 +7,7 @@ cannot be asked from here is unknown, and whoever reads it has to look.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from stat import S_ISDIR
 from typing import Final
@@ -40,8 +40,8 @@ def local_size(path: str) -> int | None:
     return status.st_size
 
 
-def unknown_sizes(files: pa.Table, size_of: SizeOf) -> frozenset[str]:
-    """Those of these files (path and size) that cannot be asked from here.
+def unknown_sizes(files: pa.Table, size_of: SizeOf) -> Mapping[str, int | None]:
+    """Those of these files (path and size) that cannot be asked from here, with what they should have.
 
     UnreadableMetadataError for one that is of another size than the metadata says, or no file. Those of this machine
     are asked one by one, a few microseconds each; others many at a time.
@@ -54,7 +54,7 @@ def unknown_sizes(files: pa.Table, size_of: SizeOf) -> frozenset[str]:
     for path, actual in actual_sizes.items():
         if actual is not None and sizes[path] is not None and actual != sizes[path]:
             raise replaced(path, actual, sizes[path])
-    return frozenset(path for path, actual in actual_sizes.items() if actual is None)
+    return {path: sizes[path] for path, actual in actual_sizes.items() if actual is None}
 
 
 def replaced(path: str, actual: int, announced: int) -> UnreadableMetadataError:
