@@ -234,6 +234,16 @@ def test_counts_that_are_too_low_or_of_deleted_entries_alone_are_not_believed(
     assert len(counted(*counts, *statuses)) == sum(status != 2 for status in statuses)
 
 
+def test_entry_that_lost_its_rows_is_an_error() -> None:
+    """A file of no rows is pruned unread: with a damaged count, its rows were lost. Wrong counts alone do nothing."""
+    records = [entry("a", rows=10), entry("gone", rows=0, status=2), entry("b", rows=0)]
+    with pytest.raises(UnreadableMetadataError, match="entry 2: it has no rows, but the manifest list counts more"):
+        files(*records, added_rows=10, existing_rows=5)
+    assert files(*records, added_rows=10, existing_rows=0) == ["a", "b"]
+    assert files(*records) == ["a", "b"]
+    assert files(*records[:2], added_rows=70, existing_rows=0) == ["a"]
+
+
 def test_whole_manifest_that_is_shorter_than_its_list_says_is_read() -> None:
     """Writers state wrong lengths, and tools rewrite manifests; a cut between two blocks leaves fewer entries."""
     assert len(counted(3, 0, 0, 1, 1, 1, length=1 << 20)) == 3

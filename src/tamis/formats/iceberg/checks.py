@@ -25,6 +25,7 @@ from tamis.predicate.arrays import Int64s, Mask
 __all__ = [
     "Checked",
     "check_counts",
+    "check_empty",
     "check_entries",
     "check_header",
     "check_sequences",
@@ -142,6 +143,24 @@ def check_entries(
         named = _numbers(pc.list_value_length(equality_ids), 0) > 0
         entries.refuse(in_deletes & (contents == _EQUALITY) & ~named, "it deletes by value, and names no column")
         entries.refuse(in_deletes & (contents == _POSITION) & named, "it deletes by position, and names columns")
+
+
+def check_empty(entries: Checked, rows: pa.Array, indices: Sequence[int]) -> None:
+    """An error for a live entry of no rows, if its manifest's list counts more than all entries have.
+
+    It would be pruned unread. What the list counts is compared only then: some writers count wrongly.
+    """
+    counts = _numbers(rows, 0)
+    empty = entries.live & (counts == 0)
+    if not empty.any():
+        return
+    there = np.zeros(len(entries.manifests), np.int64)
+    np.add.at(there, entries.files[entries.live], counts[entries.live])
+    lacking = np.zeros(len(entries.manifests), np.bool_)
+    for index in indices:
+        manifest = entries.manifests[index]
+        lacking[index] = int(there[index]) < (manifest.added_rows or 0) + (manifest.existing_rows or 0)
+    entries.refuse(empty & lacking[entries.files], "it has no rows, but the manifest list counts more than there are")
 
 
 def check_sequences(entries: Checked, sequences: pa.Array) -> None:

@@ -24,6 +24,7 @@ from tamis.formats.iceberg.checks import (
     DELETED,
     Checked,
     check_counts,
+    check_empty,
     check_entries,
     check_header,
     check_sequences,
@@ -234,6 +235,7 @@ def _live(decoded: Decoded, manifests: Sequence[Manifest], layout: SpecLayout) -
     checked = Checked(files, live, manifests)
     path, rows, size = (columns[path] for path in (FILE_PATH, RECORDS, SIZE))
     check_entries(checked, path, rows, size, columns.get(CONTENT), columns.get(EQUALITY_IDS))
+    check_empty(checked, rows, decoded.given)
     inherited = _inherit(decoded, manifests, status, live)
     check_sequences(checked, inherited["sequence_number"])
     starts = np.flatnonzero(np.diff(decoded.files, prepend=-1))
