@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 import tamis
 from tamis.errors import UnreadableMetadataError
+from tamis.formats.paimon import sheets
+from tamis.formats.paimon.deletions import read_vectors
+from tamis.formats.storage.inflate import LIMIT_VARIABLE
 from tests.making.paimon_manifests import MadeTable, entry, row, vectors
 
 ID = {"id": 0, "name": "id", "type": "BIGINT"}
@@ -105,6 +113,21 @@ def test_damaged_index_manifest_says_what_is_wrong(tmp_path: Path, index: list[d
     plan = tamis.open(table.folder).plan()
     with pytest.raises(UnreadableMetadataError, match=said):
         _ = plan.files
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_index_manifest_that_is_a_bomb_is_refused(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """A few kilobytes of a column of zeros took gigabytes: manifests had a limit, and index manifests had none."""
+    stream = io.BytesIO()
+    rows = pa.table({"_VERSION": pa.array(np.ones(1 << 20, np.int64))})
+    if kind == "orc":
+        orc.write_table(rows, stream, compression="zstd")
+        monkeypatch.setattr(sheets, "_MOST_RATIO", 1)
+    else:
+        pq.write_table(rows, stream, use_dictionary=False)
+        monkeypatch.setenv(LIMIT_VARIABLE, "1000000")
+    with pytest.raises(UnreadableMetadataError, match=r"cannot read index-manifest-0: .*limit"):
+        read_vectors("index-manifest-0", stream.getvalue(), cast("Any", None))
 
 
 def test_rows_of_no_fields_that_differ_in_their_bytes_are_one_partition(tmp_path: Path) -> None:

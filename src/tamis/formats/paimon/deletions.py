@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import orc
 
 from tamis.formats.avro.container import parse_avro
 from tamis.formats.avro.records import read_records
 from tamis.formats.errors import unreadable
 from tamis.formats.paimon.partition_values import Partitions
 from tamis.formats.paimon.schema import PaimonSchema
+from tamis.formats.paimon.sheets import is_table, read_table
 from tamis.formats.paimon.vectors import FRAME, decode_vector
 from tamis.formats.scan import Vectors
 from tamis.formats.storage import Fetch
@@ -112,17 +110,9 @@ def read_vectors(path: str, content: bytes, schema: PaimonSchema) -> dict[Key, P
 
 
 def _records(path: str, content: bytes) -> Sequence[Mapping[str, Any]]:
-    if content[:4] != b"PAR1" and content[:3] != b"ORC":
+    if not is_table(content):
         return read_records(parse_avro(path, content))
-    try:
-        table = (
-            pq.ParquetFile(BytesIO(content)).read()
-            if content[:4] == b"PAR1"
-            else orc.ORCFile(BytesIO(content)).read()
-        )
-        return list(table.to_pylist())
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise unreadable(path, f"it is damaged ({str(error).splitlines()[0]})") from error
+    return list(read_table(path, content).to_pylist())
 
 
 def vectors_of(placed: Sequence[tuple[int, str, Placed]], fetch: Fetch) -> Vectors | None:

@@ -26,7 +26,7 @@ from tamis.formats.storage.inflate import inflation_limit, too_large
 from tamis.formats.storage.ordered import in_order
 from tamis.predicate.arrays import Int64s
 
-__all__ = ["UNSURE", "Kinds", "Names", "Sheet", "read_sheets", "taken"]
+__all__ = ["UNSURE", "Kinds", "Names", "Sheet", "is_table", "read_sheets", "read_table", "taken"]
 
 Names = tuple[str, ...]
 """A field by its name, behind those of the records that it stands in."""
@@ -96,7 +96,7 @@ def read_sheets(
     Those in chunked stay in chunks: large ones, of which few values will be wanted.
     """
     parts: list[Sheet] = []
-    avro = [number for number, (_, data) in enumerate(files) if data[:4] != _PARQUET and data[:3] != _ORC]
+    avro = [number for number, (_, data) in enumerate(files) if not is_table(data)]
     if avro:
         parts += _avro(files, avro, kinds, needed, what)
     for number in sorted(set(range(len(files))) - set(avro)):
@@ -163,10 +163,7 @@ def _parts(files: Sequence[tuple[int, AvroFile]]) -> list[list[tuple[int, AvroFi
 def _table(file: tuple[str, bytes], number: int, kinds: Kinds, needed: Sequence[Names], what: str) -> Sheet:
     """A file of ORC or Parquet."""
     path, data = file
-    try:
-        table = _parquet(path, data, kinds) if data[:4] == _PARQUET else _orc(path, data, kinds)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise unreadable(path, f"it is damaged ({str(error).splitlines()[0]})") from error
+    table = read_table(path, data, {names[0] for names in kinds})
     columns = {}
     for names, kind in kinds.items():
         found = _inside(table, names)
@@ -176,21 +173,26 @@ def _table(file: tuple[str, bytes], number: int, kinds: Kinds, needed: Sequence[
     return Sheet(np.full(table.num_rows, number, np.int64), columns)
 
 
-def _parquet(path: str, data: bytes, kinds: Kinds) -> pa.Table:
-    file = pq.ParquetFile(BytesIO(data))
-    groups = [file.metadata.row_group(one) for one in range(file.metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > inflation_limit():
-        raise too_large(path, inflation_limit())
-    wanted = {names[0] for names in kinds}
-    return file.read(columns=[name for name in file.schema_arrow.names if name in wanted])
+def read_table(path: str, data: bytes, wanted: Collection[str] | None = None) -> pa.Table:
+    """A file of ORC or Parquet, or the wanted columns of it. An error if it is damaged, or larger than may be."""
+    try:
+        if data[:4] == _PARQUET:
+            file = pq.ParquetFile(BytesIO(data))
+            groups = [file.metadata.row_group(one) for one in range(file.metadata.num_row_groups)]
+            large, names = sum(group.total_byte_size for group in groups) > inflation_limit(), file.schema_arrow.names
+        else:
+            file = orc.ORCFile(BytesIO(data))
+            large, names = file.nrows > len(data) * _MOST_RATIO, file.schema.names
+        if large:
+            raise too_large(path, inflation_limit())
+        return file.read(columns=[name for name in names if wanted is None or name in wanted])
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise unreadable(path, f"it is damaged ({str(error).splitlines()[0]})") from error
 
 
-def _orc(path: str, data: bytes, kinds: Kinds) -> pa.Table:
-    file = orc.ORCFile(BytesIO(data))
-    if file.nrows > len(data) * _MOST_RATIO:
-        raise too_large(path, inflation_limit())
-    wanted = {names[0] for names in kinds}
-    return file.read(columns=[name for name in file.schema.names if name in wanted])
+def is_table(data: bytes) -> bool:
+    """Whether it is a file of ORC or Parquet, by its first bytes."""
+    return data[:4] == _PARQUET or data[:3] == _ORC
 
 
 def _inside(table: pa.Table, names: Names) -> pa.Array | None:
