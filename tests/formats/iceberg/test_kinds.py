@@ -150,7 +150,7 @@ def test_count_without_a_key_is_of_no_column() -> None:
     [
         (NUMBER, [pa.int32(), LONG], [pa.bool_(), STRING, pa.list_(LONG)]),
         (TEXT, [STRING], [BYTES, LONG]),
-        (NUMBERS, [pa.list_(pa.int32())], [LONG, pa.list_(STRING)]),
+        (NUMBERS, [pa.list_(pa.int32())], [LONG, pa.list_(LONG), pa.list_(STRING)]),
         (
             COUNTS,
             [pa.list_(pa.struct([("key", pa.int32()), ("value", LONG)]))],
