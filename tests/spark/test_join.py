@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from tamis.errors import BindError, FilterInputError, JoinError
 from tamis.sieve.join.runtime import RuntimeFilter
 from tamis.spark import read
 from tamis.spark.keys import looked_at
+from tamis.spark.session import with_fewer_tasks
 from tamis.table import Table
 from tests.making.manifests import create
 
@@ -398,6 +400,34 @@ def test_readers_of_files_are_told_the_keys_where_no_row_is_kept_without_a_match
     many = spark.range(3, 93).selectExpr("int(id) as id")
     assert "GreaterThanOrEqual(id,3)" in pushed(many, "semi")
     assert "LessThanOrEqual(id,92)" in pushed(many, "inner")
+
+
+def test_small_side_of_many_files_is_looked_at_by_one_task(
+    table: Table, full: DataFrame, spark: SparkSession, tmp_path: Path
+) -> None:
+    """A limit over several tasks is a shuffle and a job more; the session has its own settings back at once."""
+    spark.range(0, 60, 6).repartition(3).write.parquet(str(tmp_path / "side"))
+    few = spark.read.parquet(str(tmp_path / "side"))
+    names = ("spark.sql.files.minPartitionNum", "spark.sql.files.maxPartitionBytes")
+    before = [spark.conf.get(name, None) for name in names]
+
+    def stages(work: Callable[[], object]) -> int:
+        spark.sparkContext.setJobGroup("looking", "looking")
+        tracker = spark.sparkContext.statusTracker()
+        known = set(tracker.getJobIdsForGroup("looking"))
+        work()
+        jobs = [tracker.getJobInfo(job) for job in set(tracker.getJobIdsForGroup("looking")) - known]
+        return sum(len(job.stageIds) for job in jobs if job is not None)
+
+    assert stages(lambda: few.limit(20).toArrow()) > 1
+    assert stages(lambda: looked_at(few)) == 1
+    with with_fewer_tasks(spark), with_fewer_tasks(spark):
+        assert spark.conf.get(names[0]) == "1"
+    assert [spark.conf.get(name, None) for name in names] == before
+    spark.conf.set(names[0], "7")
+    same(table.join(few, "id"), full.join(few, "id"))
+    assert spark.conf.get(names[0]) == "7"
+    spark.conf.unset(names[0])
 
 
 def test_readers_that_are_told_the_keys_ask_no_dictionaries(

@@ -31,7 +31,7 @@ from tamis.sieve.join.bloom import Bloom
 from tamis.sieve.join.bloom_making import bloom_part, merged
 from tamis.sieve.join.key_input import ColumnName, column_paths
 from tamis.sieve.join.runtime import MAX_KEYS, Collected, RuntimeFilter
-from tamis.spark.session import checked
+from tamis.spark.session import checked, with_fewer_tasks
 from tamis.spark.shipping import explained, on_executors
 
 __all__ = ["LEAST_SAVED", "Side", "collect", "key_types", "keys_at", "looked_at", "outlook", "require_columns"]
@@ -148,7 +148,8 @@ def looked_at(df: DataFrame) -> Side:
     if texts is None:
         return Side(df, None, whole=False)
     most = max(min(MAX_LOCAL_ROWS, MAX_LOCAL_BYTES // (MAX_CELL_BYTES * len(texts) + 16 * len(fields) + 1)), 1)
-    rows = _cut(df.limit(most + 1), [field.name for field in fields], texts)
+    with with_fewer_tasks(df.sparkSession):
+        rows = _cut(df.limit(most + 1), [field.name for field in fields], texts)
     if pc.any(rows.column(_WIDE)).as_py():
         return Side(df, None, whole=False)
     return Side(df, rows.drop_columns([_WIDE]), whole=rows.num_rows <= most)

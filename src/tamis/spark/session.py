@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from tamis.errors import SessionSettingError, SparkVersionError
 
@@ -28,6 +30,7 @@ __all__ = [
     "is_remote",
     "prepared",
     "session_zone",
+    "with_fewer_tasks",
     "with_settings",
 ]
 
@@ -46,7 +49,20 @@ TIME_ZONE: Final = "spark.sql.session.timeZone"
 TIME_TYPE: Final = "spark.sql.timeType.enabled"
 """With it a session has the type TIME."""
 
+SMALL_SIDE: Final = {"spark.sql.files.minPartitionNum": "1", "spark.sql.files.maxPartitionBytes": "32MB"}
+"""By default each of a handful of tiny files is a task. A limit over several tasks is a shuffle, and a job more."""
+
+
+@dataclass(slots=True)
+class _Looking:
+    """How many look at a small result in a session now, and what its settings were before the first."""
+
+    now: int = 0
+    before: dict[str, str | None] = field(default_factory=dict)
+
+
 _settings = RLock()
+_looking: WeakKeyDictionary[SparkSession, _Looking] = WeakKeyDictionary()
 
 
 def prepared(spark: SparkSession) -> SparkSession:
@@ -120,17 +136,42 @@ def is_remote(spark: SparkSession) -> bool:
 
 
 @contextmanager
+def with_fewer_tasks(spark: SparkSession) -> Iterator[None]:
+    """While a small result is looked at: files of up to SMALL_SIDE together are read by one task.
+
+    Whoever looks at another result meanwhile does so under the same settings, and nobody waits for anybody.
+    """
+    with _settings:
+        looking = _looking.setdefault(spark, _Looking())
+        if not looking.now:
+            looking.before = {name: spark.conf.get(name, None) for name in SMALL_SIDE}
+            _set(spark, SMALL_SIDE)
+        looking.now += 1
+    try:
+        yield
+    finally:
+        with _settings:
+            looking.now -= 1
+            if not looking.now:
+                _set(spark, looking.before)
+
+
+@contextmanager
 def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Settings of the session for the time of a block; put back afterwards, one block at a time."""
     with _settings:
         before = {name: spark.conf.get(name, None) for name in settings}
         try:
-            for name, value in settings.items():
-                spark.conf.set(name, value)
+            _set(spark, settings)
             yield
         finally:
-            for name, old in before.items():
-                if old is None:
-                    spark.conf.unset(name)
-                else:
-                    spark.conf.set(name, old)
+            _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    """These settings; None for what is not set."""
+    for name, value in settings.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
