@@ -46,6 +46,8 @@ NEAR: Final = ("/", "file:", "hdfs:", "viewfs:")
 """File systems that answer in well under a millisecond: the driver lists them, one by one."""
 FAR_TASKS: Final = "64"
 """Tasks that list an object store's files. Each file is a request of some ten milliseconds."""
+UNKEPT: Final = {"spark.sql.hive.filesourcePartitionFileCacheSize": "0"}
+"""What is listed is not kept for others: nobody asks for it, and to measure all of it takes a tenth of the time."""
 STRICT: Final = {
     "ignoreMissingFiles": "false",  # a missing file is lost rows
     "ignoreCorruptFiles": "false",  # and so is a corrupt one
@@ -153,7 +155,7 @@ def whole_files(reach: Reach, paths: Sequence[str]) -> Relation:
 def listing_settings(paths: Iterable[str]) -> dict[str, str]:
     """The settings under which Spark lists these files fast."""
     near = all(path.startswith(NEAR) for path in paths)
-    return {THRESHOLD: DRIVER_LISTS} if near else {THRESHOLD: "32", PARALLELISM: FAR_TASKS}
+    return UNKEPT | ({THRESHOLD: DRIVER_LISTS} if near else {THRESHOLD: "32", PARALLELISM: FAR_TASKS})
 
 
 def _listed(reach: Reach, reader: DataFrameReader, paths: Sequence[str], file_format: str) -> Relation:
