@@ -72,6 +72,25 @@ def test_field_of_another_type_is_an_error_that_names_it(field_id: int, name: st
         list(read_delete_files(parsed(table_document()), [manifest], {"m": data}.__getitem__, {1: pa.float64()}))
 
 
+LONGS = {"type": "array", "items": "long"}
+
+
+def test_ids_of_columns_may_be_written_as_longs_and_are_no_wider_than_ids() -> None:
+    """PyIceberg writes them as longs, those of its own data files, which have none, as well."""
+
+    def read(ids: list[int]) -> list[object]:
+        entries = [entry("a", content=2, equality_ids=[1]), entry("b", content=2, equality_ids=ids)]
+        data = avro_bytes(changed(entry_schema(version=2), 135, ["null", LONGS]), entries)
+        manifest = Manifest("m", len(data), 0, DELETES)
+        (batch,) = read_delete_files(parsed(table_document()), [manifest], {"m": data}.__getitem__, {})
+        return list(batch.files["equality_ids"].to_pylist())
+
+    assert read([2, 1]) == [[1], [2, 1]]
+    for wide in (1 << 31, -(1 << 31) - 1, 1 << 62):
+        with pytest.raises(UnreadableMetadataError, match="m: entry 1: it names a column by more than 32 bits"):
+            read([1, wide])
+
+
 SUMMARY = {
     "type": "array",
     "items": {
@@ -150,7 +169,7 @@ def test_count_without_a_key_is_of_no_column() -> None:
     [
         (NUMBER, [pa.int32(), LONG], [pa.bool_(), STRING, pa.list_(LONG)]),
         (TEXT, [STRING], [BYTES, LONG]),
-        (NUMBERS, [pa.list_(pa.int32())], [LONG, pa.list_(LONG), pa.list_(STRING)]),
+        (NUMBERS, [pa.list_(pa.int32()), pa.list_(LONG)], [LONG, pa.list_(STRING)]),
         (
             COUNTS,
             [pa.list_(pa.struct([("key", pa.int32()), ("value", LONG)]))],

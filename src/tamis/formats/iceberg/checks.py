@@ -33,6 +33,8 @@ __all__ = [
     "statuses",
 ]
 
+_LEAST_ID: Final = -(1 << 31)
+_GREATEST_ID: Final = (1 << 31) - 1
 EXISTING: Final = 0
 ADDED: Final = 1
 DELETED: Final = 2
@@ -140,9 +142,19 @@ def check_entries(
         ~in_deletes & (contents != _DATA_FILE), "it is not a data file, but its manifest is a data manifest"
     )
     if equality_ids is not None:
+        entries.refuse(_with_wide_ids(equality_ids), "it names a column by more than 32 bits, which no id has")
         named = _numbers(pc.list_value_length(equality_ids), 0) > 0
         entries.refuse(in_deletes & (contents == _EQUALITY) & ~named, "it deletes by value, and names no column")
         entries.refuse(in_deletes & (contents == _POSITION) & named, "it deletes by position, and names columns")
+
+
+def _with_wide_ids(lists: pa.ListArray) -> Mask:
+    """Which lists have an id that is no 32-bit number; some writers, PyIceberg among them, give ids 64 bits."""
+    found = np.zeros(len(lists), np.bool_)
+    ids = _numbers(pc.list_flatten(lists), 0)
+    wide = (ids < _LEAST_ID) | (ids > _GREATEST_ID)
+    found[_numbers(pc.list_parent_indices(lists), 0)[wide]] = True
+    return found
 
 
 def check_empty(entries: Checked, rows: pa.Array, indices: Sequence[int]) -> None:

@@ -52,7 +52,7 @@ def _is_summary(type_: pa.DataType) -> bool:
 
 NUMBER: Final[Kind] = ("a whole number", _is_number)
 TEXT: Final[Kind] = ("a text", lambda type_: bool(pt.is_string(type_)))
-NUMBERS: Final[Kind] = ("a list of ints", lambda type_: _is_list(type_, pt.is_int32))
+NUMBERS: Final[Kind] = ("a list of whole numbers", lambda type_: _is_list(type_, _is_number))
 COUNTS: Final[Kind] = ("a map of numbers to numbers", lambda type_: _is_map(type_, _is_number))
 VALUES: Final[Kind] = ("a map of numbers to bytes", lambda type_: _is_map(type_, _is_bytes))
 SUMMARIES: Final[Kind] = ("a list of summaries of partition fields", lambda type_: _is_list(type_, _is_summary))
