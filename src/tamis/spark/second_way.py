@@ -38,8 +38,8 @@ __all__ = ["Files", "arrow_frame", "has_reader", "is_here", "lacks_default", "wh
 TASK_BYTES: Final = 128 << 20
 """Bytes of files to a task, where there are many."""
 FEW_BYTES: Final = 64 * TASK_BYTES
-"""Bytes of files up to which there are as many tasks as the cluster runs at once: each costs half a second to begin,
-which is more than it takes to read some megabytes."""
+"""Bytes of files up to which there are as many tasks as the cluster runs at once: more of them read nothing faster,
+and a worker's first ones take half a second to begin, which is more than it takes to read some megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
